@@ -1,0 +1,419 @@
+/** Where the service is and who calls. */
+export interface ConnectOptions {
+	/** Default: WARREN_URL, else http://localhost:8080. */
+	url?: string;
+	/** Default: WARREN_API_KEY. */
+	apiKey?: string;
+	/** Default: the global one. */
+	fetch?: typeof fetch;
+}
+
+export type EndReason =
+	| 'exited' | 'signalled' | 'timed_out' | 'out_of_memory'
+	| 'output_limit' | 'disk_limit' | 'killed' | 'interrupted'
+	| 'sandbox_gone';
+
+export type Environment = Record<string, string | null | undefined>;
+export type OutputStream = 'stdout' | 'stderr';
+export type EventStream = ReadableStream<Uint8Array>;
+
+/* Commands */
+
+export interface ExecOptions {
+	/** Milliseconds; then all that the command started is killed. */
+	timeout?: number;
+	env?: Environment;
+	/** Default: /workspace. */
+	cwd?: string;
+	/** What the command reads; else its input is empty. */
+	stdin?: string | Uint8Array;
+	/** `base64` gives the exact bytes of stdout and stderr. */
+	encoding?: 'utf-8' | 'base64';
+	signal?: AbortSignal;
+	/** What happens to the command when the connection ends. */
+	onDisconnect?: 'kill' | 'keep';
+}
+
+export interface LiveExecOptions extends ExecOptions {
+	/** Take output as it comes. */
+	stream?: boolean;
+	onOutput?: (stream: OutputStream, data: string) => void;
+	onComplete?: (result: ExecResult) => void;
+	onError?: (error: Error) => void;
+}
+
+export interface ExecResult {
+	success: boolean;
+	exitCode: number;
+	stdout: string;
+	stderr: string;
+	command: string;
+	duration: number;
+	timestamp: string;
+	reason?: EndReason;
+	durationMs?: number;
+	truncated?: boolean;
+	stdoutBytes?: number;
+	stderrBytes?: number;
+	executionId?: string;
+}
+
+export type ExecEvent =
+	| { type: 'start'; command: string; executionId?: string;
+	    timestamp: string }
+	| { type: OutputStream; data: string; timestamp: string }
+	| { type: 'complete'; exitCode: number; reason: EndReason;
+	    timestamp: string }
+	| { type: 'error'; error: string; reason: EndReason;
+	    timestamp: string };
+
+/* Processes */
+
+export type ProcessStatus =
+	| 'starting' | 'running' | 'completed' | 'failed' | 'killed' | 'error';
+
+export interface ProcessOptions {
+	processId?: string;
+	timeout?: number;
+	env?: Environment;
+	cwd?: string;
+	encoding?: string;
+	autoCleanup?: boolean;
+	signal?: AbortSignal;
+	onStart?: (process: Process) => void;
+	onOutput?: (stream: OutputStream, data: string) => void;
+	onExit?: (exitCode: number | null) => void;
+	onError?: (error: Error) => void;
+}
+
+export interface ProcessLogs {
+	processId: string;
+	stdout: string;
+	stderr: string;
+}
+
+export interface KillOptions {
+	/** Milliseconds between the signal and SIGKILL. */
+	graceMs?: number;
+}
+
+export class Process {
+	private constructor();
+	readonly id: string;
+	readonly pid: number;
+	readonly command: string;
+	status: ProcessStatus;
+	readonly startTime: Date;
+	endTime?: Date;
+	exitCode?: number;
+	reason?: EndReason;
+	kill(signal?: string, options?: KillOptions): Promise<void>;
+	getStatus(): Promise<ProcessStatus>;
+	getLogs(): Promise<ProcessLogs>;
+	waitForExit(timeout?: number):
+		Promise<{ exitCode: number; reason?: EndReason }>;
+	waitForLog(pattern: string | RegExp, timeout?: number):
+		Promise<{ line: string; stream: OutputStream }>;
+}
+
+export type LogEvent =
+	| { type: 'process_info'; processId: string; command: string;
+	    status: ProcessStatus }
+	| { type: OutputStream; data: string; processId: string;
+	    timestamp: string }
+	| { type: 'exit'; processId: string; exitCode: number;
+	    reason: EndReason; data: string };
+
+/* Code */
+
+export type Language = 'python' | 'javascript' | 'typescript';
+
+export interface ContextOptions {
+	/** Default: python. */
+	language?: Language;
+	/** Default: /workspace. */
+	cwd?: string;
+	envVars?: Record<string, string>;
+	timeout?: number;
+	signal?: AbortSignal;
+}
+
+export interface CodeContext {
+	id: string;
+	language: string;
+	cwd: string;
+	createdAt?: Date;
+	lastUsed?: Date;
+}
+
+export interface OutputMessage {
+	text: string;
+	/** Milliseconds since 1970. */
+	timestamp: number;
+}
+
+export interface ExecutionError {
+	name: string;
+	message: string;
+	traceback: string[];
+}
+
+export interface Axis {
+	label?: string;
+	unit?: string;
+	scale?: string;
+	ticks?: unknown[];
+}
+
+export interface Chart {
+	type: string;
+	title?: string;
+	x?: Axis;
+	y?: Axis;
+	elements: unknown[];
+}
+
+export interface TableData {
+	columns: unknown[];
+	index: unknown[];
+	index_names: unknown[];
+	rows: unknown[][];
+}
+
+export class Result {
+	private constructor();
+	text?: string;
+	html?: string;
+	markdown?: string;
+	svg?: string;
+	/** Base64, as jpeg and pdf. */
+	png?: string;
+	jpeg?: string;
+	pdf?: string;
+	latex?: string;
+	json?: unknown;
+	javascript?: string;
+	chart?: Chart;
+	data?: TableData;
+	metadata?: Record<string, unknown>;
+	/** Names of the forms that it has. */
+	formats(): string[];
+}
+
+export class Execution {
+	private constructor();
+	readonly code: string;
+	readonly logs: { stdout: string[]; stderr: string[] };
+	readonly results: Result[];
+	error?: ExecutionError;
+	executionCount?: number;
+	reason?: EndReason;
+	/** Whether the context still has its variables. */
+	state?: 'kept' | 'lost';
+}
+
+export interface RunCodeStreamOptions {
+	/** Default: one of the language, made by the first call. */
+	context?: CodeContext | string;
+	/** Default: python. */
+	language?: Language;
+	timeout?: number;
+	envVars?: Record<string, string>;
+	signal?: AbortSignal;
+	onDisconnect?: 'kill' | 'keep';
+}
+
+export interface RunCodeOptions extends RunCodeStreamOptions {
+	onStdout?: (output: OutputMessage) => void | Promise<void>;
+	onStderr?: (output: OutputMessage) => void | Promise<void>;
+	onResult?: (result: Result) => void | Promise<void>;
+	onError?: (error: ExecutionError) => void | Promise<void>;
+}
+
+export type CodeEvent =
+	| { type: OutputStream; text: string }
+	| { type: 'result'; [form: string]: unknown }
+	| { type: 'error'; ename: string; evalue: string;
+	    traceback: string[] }
+	| { type: 'execution_complete'; execution_count: number;
+	    reason: EndReason; state: 'kept' | 'lost' };
+
+/* Files, git, ports */
+
+export interface FileAnswer {
+	success: boolean;
+	path: string;
+	timestamp: string;
+}
+
+export interface ReadFileResult extends FileAnswer {
+	content: string;
+	encoding: 'utf-8' | 'base64';
+	isBinary: boolean;
+	mimeType: string;
+	size: number;
+}
+
+export interface FileInfo {
+	name: string;
+	absolutePath: string;
+	relativePath: string;
+	type: 'file' | 'directory' | 'symlink' | 'other';
+	size: number;
+	modifiedAt: string;
+	mode: string;
+	permissions: {
+		readable: boolean;
+		writable: boolean;
+		executable: boolean;
+	};
+}
+
+export type GitAuth =
+	| { type: 'token'; token: string; username?: string }
+	| { type: 'basic'; username: string; password: string }
+	| { type: 'ssh'; privateKey: string; username?: string };
+
+export interface GitCheckoutOptions {
+	branch?: string;
+	/** Default: the repository's name, in /workspace. */
+	targetDir?: string;
+	depth?: number;
+	cloneTimeoutMs?: number;
+	auth?: GitAuth;
+	signal?: AbortSignal;
+}
+
+export interface GitCheckoutResult {
+	success: boolean;
+	repoUrl: string;
+	branch: string;
+	targetDir: string;
+	timestamp: string;
+}
+
+export interface ExposedPort {
+	url: string;
+	port: number;
+	name?: string;
+	token: string;
+}
+
+/* The sandbox */
+
+export interface Limits {
+	memoryBytes?: number;
+	/** 1000 is one core. */
+	cpuMillis?: number;
+	pids?: number;
+	diskBytes?: number;
+	inodes?: number;
+	contexts?: number;
+	processes?: number;
+	outputBytes?: number;
+	logBytes?: number;
+}
+
+export interface SandboxSettings {
+	image?: string;
+	user?: 'root' | 'sandbox';
+	env?: Record<string, string>;
+	labels?: Record<string, string>;
+	limits?: Limits;
+}
+
+export interface SandboxInfo extends SandboxSettings {
+	id: string;
+	name: string;
+	state: 'creating' | 'running' | 'sleeping' | 'stopped' | 'failed';
+	createdAt: string;
+	lastActiveAt?: string;
+	expiresAt?: string | null;
+}
+
+export class Sandbox {
+	private constructor();
+	readonly name: string;
+
+	create(settings?: SandboxSettings): Promise<SandboxInfo>;
+	getInfo(): Promise<SandboxInfo>;
+	destroy(): Promise<void>;
+	ping(): Promise<{ success: boolean; status: string }>;
+	getVersion(): Promise<string>;
+
+	exec(command: string, options?: LiveExecOptions): Promise<ExecResult>;
+	execStream(command: string, options?: ExecOptions):
+		Promise<EventStream>;
+
+	startProcess(command: string, options?: ProcessOptions):
+		Promise<Process>;
+	listProcesses(options?: { status?: ProcessStatus }):
+		Promise<Process[]>;
+	getProcess(id: string): Promise<Process | null>;
+	killProcess(id: string, signal?: string, options?: KillOptions):
+		Promise<void>;
+	killAllProcesses(): Promise<number>;
+	getProcessLogs(id: string): Promise<ProcessLogs>;
+	streamProcessLogs(id: string, options?: { signal?: AbortSignal }):
+		Promise<EventStream>;
+
+	createCodeContext(options?: ContextOptions): Promise<CodeContext>;
+	listCodeContexts(): Promise<CodeContext[]>;
+	deleteCodeContext(id: string): Promise<void>;
+	runCode(code: string, options?: RunCodeOptions): Promise<Execution>;
+	runCodeStream(code: string, options?: RunCodeStreamOptions):
+		Promise<EventStream>;
+
+	gitCheckout(repoUrl: string, options?: GitCheckoutOptions):
+		Promise<GitCheckoutResult>;
+
+	writeFile(path: string, content: string | Uint8Array,
+		options?: { encoding?: 'utf-8' | 'base64';
+			    signal?: AbortSignal }): Promise<FileAnswer>;
+	readFile(path: string,
+		options?: { encoding?: 'utf-8' | 'base64';
+			    signal?: AbortSignal }): Promise<ReadFileResult>;
+	mkdir(path: string, options?: { recursive?: boolean }):
+		Promise<FileAnswer & { recursive: boolean }>;
+	deleteFile(path: string): Promise<FileAnswer>;
+	renameFile(oldPath: string, newPath: string):
+		Promise<FileAnswer & { newPath: string }>;
+	moveFile(sourcePath: string, destinationPath: string):
+		Promise<FileAnswer & { newPath: string }>;
+	listFiles(path: string,
+		options?: { recursive?: boolean; includeHidden?: boolean }):
+		Promise<FileAnswer & { files: FileInfo[]; count: number }>;
+	exists(path: string): Promise<FileAnswer & { exists: boolean }>;
+
+	exposePort(port: number, options?: { name?: string; token?: string }):
+		Promise<ExposedPort>;
+	unexposePort(port: number): Promise<void>;
+	getExposedPorts(): Promise<ExposedPort[]>;
+	isPortExposed(port: number): Promise<boolean>;
+}
+
+export function getSandbox(name: string, options?: ConnectOptions): Sandbox;
+
+export function listSandboxes(options?: ConnectOptions & {
+	state?: SandboxInfo['state'];
+	after?: string;
+	limit?: number;
+}): Promise<{ sandboxes: SandboxInfo[]; next?: string }>;
+
+/** The events of a stream that a `…Stream` method returned. */
+export function parseSSEStream<
+	T = ExecEvent | LogEvent | CodeEvent,
+>(stream: EventStream, signal?: AbortSignal): AsyncGenerator<T>;
+
+/** Every refusal of the service, and every failure to reach it. */
+export class SandboxError extends Error {
+	constructor(message: string, fields?: Partial<SandboxError>);
+	readonly code: string;
+	/** 0 when there was no answer. */
+	readonly httpStatus: number;
+	readonly context: Record<string, unknown>;
+	readonly requestId?: string;
+	readonly operation?: string;
+	readonly suggestion?: string;
+	readonly timestamp?: string;
+}

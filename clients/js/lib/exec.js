@@ -1,0 +1,94 @@
+/**
+ * Commands.
+ */
+import { toBase64 } from './bytes.js';
+import { SandboxError } from './error.js';
+import { parseSSEStream } from './sse.js';
+
+function requestOf(command, options) {
+	const { stdin } = options;
+
+	return {
+		command,
+		timeoutMs: options.timeout,
+		env: options.env,
+		cwd: options.cwd,
+		encoding: options.encoding,
+		onDisconnect: options.onDisconnect,
+		stdin: typeof stdin === 'string' ? stdin : undefined,
+		stdinBase64: stdin instanceof Uint8Array
+			? toBase64(stdin)
+			: undefined,
+	};
+}
+
+/**
+ * Runs a command and waits for its end. Every program that ran gives a
+ * result, whatever its exit code; only the service's refusals throw.
+ * With `stream: true`, `onOutput(stream, data)` is called as output comes.
+ */
+export async function exec(api, command, options = {}) {
+	try {
+		const result = options.stream
+			? await execLive(api, command, options)
+			: await api.json('POST', '/api/execute',
+				requestOf(command, options),
+				{ signal: options.signal });
+		options.onComplete?.(result);
+		return result;
+	} catch (error) {
+		options.onError?.(error);
+		throw error;
+	}
+}
+
+/** Starts a command; its events as a stream of bytes for parseSSEStream. */
+export function execStream(api, command, options = {}) {
+	return api.stream('POST', '/api/execute/stream',
+		requestOf(command, options), { signal: options.signal });
+}
+
+async function execLive(api, command, options) {
+	const started = Date.now();
+	/* Who waits here is gone when the connection is. */
+	const stream = await execStream(api, command,
+		{ onDisconnect: 'kill', ...options });
+	const text = { stdout: '', stderr: '' };
+	let end;
+
+	for await (const event of parseSSEStream(stream, options.signal)) {
+		if (event.type === 'stdout' || event.type === 'stderr') {
+			text[event.type] += event.data;
+			options.onOutput?.(event.type, event.data);
+		} else if (event.type === 'complete') {
+			end = event;
+		} else if (event.type === 'error') {
+			throw new SandboxError(event.error, {
+				code: 'COMMAND_EXECUTION_ERROR',
+				context: {
+					command,
+					reason: event.reason,
+					...text,
+				},
+				timestamp: event.timestamp,
+			});
+		}
+	}
+	if (end === undefined)
+		throw new SandboxError(
+			'The stream ended before the command did',
+			{
+				code: 'CONNECTION_FAILED',
+				context: { command, ...text },
+			},
+		);
+	return {
+		success: end.exitCode === 0,
+		exitCode: end.exitCode,
+		...text,
+		command,
+		duration: Date.now() - started,
+		reason: end.reason,
+		timestamp: end.timestamp,
+	};
+}
