@@ -1,0 +1,38 @@
+/**
+ * The host's processes, as root sees them in /proc.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+
+function cmdlineOf(pid) {
+	try {
+		return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+			.split('\0').slice(0, -1);
+	} catch {
+		return [];
+	}
+}
+
+/** Pids whose program is named ${program} and that ${match} their words. */
+export function findProcesses(program, match = () => true) {
+	return readdirSync('/proc')
+		.filter((name) => /^\d+$/.test(name))
+		.map(Number)
+		.filter((pid) => {
+			const words = cmdlineOf(pid);
+			return words[0]?.split('/').at(-1) === program &&
+				match(words);
+		});
+}
+
+export const keepersOf = (sandboxId) =>
+	findProcesses('warren-keeper',
+		(words) => words.some((word) => word.includes(sandboxId)));
+
+export function isAlive(pid) {
+	try {
+		process.kill(pid, 0);
+		return true;
+	} catch (error) {
+		return error.code === 'EPERM';
+	}
+}
