@@ -1,0 +1,64 @@
+/* Exposed ports: a row makes a preview URL valid until it is removed. */
+#ifndef STORE_CTL_PORT_H
+#define STORE_CTL_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "store/db.h"
+
+#define CTL_PORT_NAME_MAX 128
+
+struct ctl_port {
+	id_sandbox_t sandbox;
+	uint16_t port;
+	char token[ID_TOKEN_LEN + 1];
+	char name[CTL_PORT_NAME_MAX + 1]; /* "": none */
+	int64_t created_ms;
+};
+
+struct ctl_port_list {
+	struct ctl_port *rows;
+	size_t n;
+};
+
+/**
+ * ctl_port_add(c, tenant, p, e):
+ * Expose ${p} (created_ms is filled in) of the tenant's sandbox.
+ * Errors: ERR_EXISTS (that port is exposed), ERR_NOT_FOUND (no such sandbox
+ * of this tenant), ERR_ARG (port 0, or a token not [a-z0-9]{1,16}).
+ */
+FALLIBLE enum err ctl_port_add(struct store_conn *c, const char *tenant,
+			       struct ctl_port *p, struct errinfo *e);
+
+/**
+ * ctl_port_remove(c, tenant, sandbox, port, out, e):
+ * Unexpose; ${out} (or NULL) is the row that was there, for its token.
+ * Errors: ERR_NOT_FOUND.
+ */
+FALLIBLE enum err ctl_port_remove(struct store_conn *c, const char *tenant,
+				  const char *sandbox, uint16_t port,
+				  struct ctl_port *out, struct errinfo *e);
+
+/** ctl_port_get(c, tenant, sandbox, port, out, e): Errors: ERR_NOT_FOUND. */
+FALLIBLE enum err ctl_port_get(struct store_conn *c, const char *tenant,
+			       const char *sandbox, uint16_t port,
+			       struct ctl_port *out, struct errinfo *e);
+
+/** ctl_port_list(c, tenant, sandbox, out, e): By port number. */
+FALLIBLE enum err ctl_port_list(struct store_conn *c, const char *tenant,
+				const char *sandbox, struct ctl_port_list *out,
+				struct errinfo *e);
+void ctl_port_list_free(struct ctl_port_list *l);
+
+/**
+ * ctl_port_key(c, sandbox, port, token, out, e):
+ * The port behind a preview host name, whoever asks; the token is compared in
+ * constant time. Errors: ERR_NOT_FOUND, the same for every reason.
+ */
+FALLIBLE enum err ctl_port_key(struct store_conn *c, const char *sandbox,
+			       uint16_t port, const char *token,
+			       struct ctl_port *out, struct errinfo *e);
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * Sandboxes as their tenant's rows. The life of a row:
+ *
+ *   ctl_sandbox_reserve (creating) -> broker START -> ctl_sandbox_confirm
+ *   (running) … -> ctl_sandbox_deleting -> broker DESTROY
+ *   -> ctl_sandbox_remove (the name is free again)
+ *
+ * A worker that dies between two of these leaves a row that the next call
+ * takes further: START and DESTROY are idempotent. Whoever STARTs must
+ * confirm; if that says ERR_NOT_FOUND the sandbox was deleted meanwhile, and
+ * what was started must be DESTROYed.
+ *
+ * Every function takes the tenant's id first: another tenant's sandbox is
+ * ERR_NOT_FOUND, as one that never was. Functions with "own" in their
+ * contract take a sandbox id alone, which the caller has from its own row.
+ */
+#ifndef STORE_CTL_SANDBOX_H
+#define STORE_CTL_SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "store/ctl_tenant.h"
+#include "store/db.h"
+
+#define CTL_SANDBOX_NAME_MAX 128
+#define CTL_SANDBOX_IMAGE_MAX 31
+#define CTL_SANDBOX_USER_MAX 31
+#define CTL_SANDBOX_NETWORK_MAX 4096
+#define CTL_SANDBOX_LABELS_MAX 16384
+#define CTL_SANDBOX_ENV_MAX (1 << 20)
+#define CTL_SANDBOX_PAGE_MAX 1000
+
+#define SANDBOX_STATES(X)                                                      \
+	X(CREATING, "creating")                                                \
+	X(RUNNING, "running")                                                  \
+	X(SLEEPING, "sleeping")                                                \
+	X(STOPPED, "stopped")                                                  \
+	X(FAILED, "failed")                                                    \
+	X(DELETING, "deleting")
+
+enum sandbox_state {
+	SANDBOX_NONE = 0,
+#define X(name, text) SANDBOX_##name,
+	SANDBOX_STATES(X)
+#undef X
+};
+
+/* What the tenant asks for. Borrowed texts. 0 and "" mean as written. */
+struct ctl_sandbox_spec {
+	const char *name;
+	const char *image;   /* "host" */
+	const char *user;    /* "root" or "sandbox" */
+	const char *network; /* JSON or a word, fcgi's; "" none */
+	const char *labels;  /* JSON object of texts */
+	const char *env;     /* JSON object; secret */
+	uint64_t memory_bytes;
+	uint32_t cpu_millis;
+	uint32_t pids;
+	int64_t sleep_after_ms; /* 0: never */
+	bool keep_alive;
+	int64_t expires_ms; /* unix ms, 0: never */
+};
+
+struct ctl_sandbox {
+	id_sandbox_t id;
+	char name[CTL_SANDBOX_NAME_MAX + 1];
+	enum sandbox_state state;
+	char image[CTL_SANDBOX_IMAGE_MAX + 1];
+	char user[CTL_SANDBOX_USER_MAX + 1];
+	char *network;
+	char *labels;
+	char *env;
+	uint64_t memory_bytes;
+	uint32_t cpu_millis;
+	uint32_t pids;
+	int64_t sleep_after_ms;
+	bool keep_alive;
+	int64_t expires_ms;
+	int64_t created_ms;
+	int64_t last_active_ms;
+};
+
+struct ctl_sandbox_list {
+	struct ctl_sandbox *rows;
+	size_t n;
+	bool more; /* there are rows after the last */
+};
+
+/* Which rows a list has. NULL, "" and 0 mean: any. */
+struct ctl_sandbox_filter {
+	enum sandbox_state state;
+	const char *label_key;
+	const char *label_value; /* with label_key; NULL: the key is there */
+	const char *after;       /* name of the last row of the page before */
+	uint32_t limit;          /* 0: 100; at most CTL_SANDBOX_PAGE_MAX */
+};
+
+/** ctl_sandbox_state_name(s), ctl_sandbox_state(text): "running", …. */
+const char *ctl_sandbox_state_name(enum sandbox_state s);
+enum sandbox_state ctl_sandbox_state(const char *text);
+
+/** ctl_sandbox_free(s): Free what the row ${s} holds. */
+void ctl_sandbox_free(struct ctl_sandbox *s);
+void ctl_sandbox_list_free(struct ctl_sandbox_list *l);
+
+/**
+ * ctl_sandbox_find(c, tenant, name, out, e), ctl_sandbox_get(… id …):
+ * The tenant's sandbox by name, or by id. One that is being deleted is not
+ * found. Owns: ${out}, free it by ctl_sandbox_free. Errors: ERR_NOT_FOUND.
+ */
+FALLIBLE enum err ctl_sandbox_find(struct store_conn *c, const char *tenant,
+				   const char *name, struct ctl_sandbox *out,
+				   struct errinfo *e);
+FALLIBLE enum err ctl_sandbox_get(struct store_conn *c, const char *tenant,
+				  const char *id, struct ctl_sandbox *out,
+				  struct errinfo *e);
+
+/**
+ * ctl_sandbox_reserve(c, tenant, spec, out, made, e):
+ * The row of that name: a new one in state creating (${made} true), or the
+ * one that is there (false; its settings may differ from ${spec}).
+ * Errors: ERR_ARG (a text too long), ERR_STATE (that name is being deleted:
+ * try again), ERR_NOT_FOUND (no such tenant).
+ */
+FALLIBLE enum err ctl_sandbox_reserve(struct store_conn *c,
+				      const char *tenant,
+				      const struct ctl_sandbox_spec *spec,
+				      struct ctl_sandbox *out, bool *made,
+				      struct errinfo *e);
+
+/**
+ * ctl_sandbox_confirm(c, id, e):
+ * After START: state running, active now. Own. Errors: ERR_NOT_FOUND when
+ * the row is gone or being deleted: DESTROY what was started.
+ */
+FALLIBLE enum err ctl_sandbox_confirm(struct store_conn *c, const char *id,
+				      struct errinfo *e);
+
+/**
+ * ctl_sandbox_move(c, id, from, to, e):
+ * One allowed step of state (deleting excepted). Own.
+ * Errors: ERR_STATE when the row is not in state ${from} any more.
+ */
+FALLIBLE enum err ctl_sandbox_move(struct store_conn *c, const char *id,
+				   enum sandbox_state from,
+				   enum sandbox_state to, struct errinfo *e);
+
+/**
+ * ctl_sandbox_touch(c, s, e):
+ * It is used now. Writes only when the row's time is more than 10 s old.
+ */
+FALLIBLE enum err ctl_sandbox_touch(struct store_conn *c,
+				    struct ctl_sandbox *s, struct errinfo *e);
+
+/**
+ * ctl_sandbox_deleting(c, tenant, name, id, e):
+ * First step of a deletion: nobody finds it any more. ${id} is what to
+ * DESTROY; also given for one whose deletion was begun and not finished.
+ * Errors: ERR_NOT_FOUND.
+ */
+FALLIBLE enum err ctl_sandbox_deleting(struct store_conn *c,
+				       const char *tenant, const char *name,
+				       id_sandbox_t id, struct errinfo *e);
+
+/**
+ * ctl_sandbox_remove(c, id, e):
+ * Last step: its ports, executions, processes, contexts and logs go, then
+ * the row. Own. Done already: fine.
+ */
+FALLIBLE enum err ctl_sandbox_remove(struct store_conn *c, const char *id,
+				     struct errinfo *e);
+
+/** ctl_sandbox_list(c, tenant, filter, out, e): One page, by name. */
+FALLIBLE enum err ctl_sandbox_list(struct store_conn *c, const char *tenant,
+				   const struct ctl_sandbox_filter *filter,
+				   struct ctl_sandbox_list *out,
+				   struct errinfo *e);
+
+/**
+ * ctl_sandbox_exists(c, id, exists, e):
+ * There is such a row, of whatever tenant and state. For the recorder.
+ */
+FALLIBLE enum err ctl_sandbox_exists(struct store_conn *c, const char *id,
+				     bool *exists, struct errinfo *e);
+
+#endif
