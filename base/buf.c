@@ -31,6 +31,7 @@ void *buf_space(struct buf *b, size_t n)
 		b->failed = true;
 		return NULL;
 	}
+	must(b->max_bytes <= SIZE_MAX / 4); /* doubling never wraps */
 	want = b->len + n + 1;
 	if (want <= b->cap)
 		return b->data + b->len;

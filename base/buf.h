@@ -15,7 +15,7 @@ struct buf {
 	bool failed;
 };
 
-/* max: most bytes it may hold; appending more sets failed. */
+/* max: most bytes it may hold, up to SIZE_MAX/4; more sets failed. */
 #define BUF_INIT(max)                                                          \
 	{                                                                      \
 		.max_bytes = (max)                                             \

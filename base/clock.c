@@ -24,15 +24,20 @@ int64_t clock_unix_ms(void)
 
 void clock_iso(int64_t unix_ms, char out[CLOCK_ISO_LEN + 1])
 {
+	int64_t ms = unix_ms % 1000;
 	time_t s = (time_t)(unix_ms / 1000);
-	struct tm tm;
+	struct tm tm = {.tm_mday = 1};
 
+	if (ms < 0) {
+		ms += 1000;
+		s--;
+	}
 	gmtime_r(&s, &tm);
 	snprintf(out, CLOCK_ISO_LEN + 1, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ",
 		 (unsigned)(tm.tm_year + 1900) % 10000U,
 		 (unsigned)(tm.tm_mon + 1) % 100U, (unsigned)tm.tm_mday % 100U,
 		 (unsigned)tm.tm_hour % 100U, (unsigned)tm.tm_min % 100U,
-		 (unsigned)tm.tm_sec % 100U, (unsigned)(unix_ms % 1000));
+		 (unsigned)tm.tm_sec % 100U, (unsigned)ms);
 }
 
 int clock_left_ms(int64_t deadline_ms)

@@ -8,22 +8,25 @@
 enum err err_set(struct errinfo *e, enum err code, int sys, const char *fmt,
 		 ...)
 {
+	char text[sizeof(e->text)]; /* the arguments may be e->text */
 	va_list ap;
 
 	if (e == NULL)
 		return code;
-	e->code = code;
-	e->sys = sys;
 	va_start(ap, fmt);
-	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
+		text[0] = '\0';
 	va_end(ap);
 	if (sys != 0) {
-		size_t n = strlen(e->text);
+		const char *what = strerrordesc_np(sys);
+		size_t n = strlen(text);
 
-		if (n + 2 < sizeof(e->text))
-			snprintf(e->text + n, sizeof(e->text) - n, ": %s",
-				 strerrordesc_np(sys));
+		snprintf(text + n, sizeof(text) - n, ": %s",
+			 what != NULL ? what : "unknown");
 	}
+	e->code = code;
+	e->sys = sys;
+	memcpy(e->text, text, strlen(text) + 1);
 	return code;
 }
 

@@ -31,7 +31,8 @@ struct errinfo {
 
 /**
  * err_set(e, code, sys, fmt, ...):
- * Fill ${e} (which may be NULL) and return ${code}.
+ * Fill ${e} (which may be NULL) and return ${code}. The arguments may
+ * point into ${e}: err_set(e, e->code, 0, "mount: %s", e->text).
  */
 enum err err_set(struct errinfo *e, enum err code, int sys, const char *fmt,
 		 ...) __attribute__((format(printf, 4, 5)));

@@ -163,6 +163,8 @@ void wire_rx_init(struct wire_rx *rx, size_t payload_max)
 	    .in = BUF_INIT(payload_max + WIRE_HEAD_LEN + 65536),
 	    .payload_max = payload_max,
 	};
+	for (int i = 0; i < WIRE_FDS_MAX; i++)
+		rx->msg.fds[i] = -1;
 }
 
 static void wire_close_all(int *fds, int n)
@@ -177,7 +179,7 @@ void wire_rx_free(struct wire_rx *rx)
 	wire_close_all(rx->fds, rx->nfds);
 	rx->msg.nfds = rx->nfds = 0;
 	buf_free(&rx->in);
-	rx->used = 0;
+	rx->at = 0;
 }
 
 /* Take the descriptors of one recvmsg; too many for the queue is an error. */
@@ -207,12 +209,11 @@ static bool wire_rx_rights(struct wire_rx *rx, struct msghdr *h)
 	return ok;
 }
 
-static void wire_rx_compact(struct wire_rx *rx)
+/* The frame given out last ends here: close what nobody took of it. */
+static void wire_rx_release(struct wire_rx *rx)
 {
 	wire_close_all(rx->msg.fds, rx->msg.nfds);
 	rx->msg.nfds = 0;
-	buf_drop(&rx->in, rx->used);
-	rx->used = 0;
 }
 
 enum err wire_rx_fill(struct wire_rx *rx, int fd, bool *more, struct errinfo *e)
@@ -230,7 +231,12 @@ enum err wire_rx_fill(struct wire_rx *rx, int fd, bool *more, struct errinfo *e)
 	size_t room = 65536;
 
 	*more = false;
-	wire_rx_compact(rx);
+	wire_rx_release(rx);
+	/* Moved once for each read, not once for each of its many frames. */
+	buf_drop(&rx->in, rx->at);
+	rx->at = 0;
+	if (rx->in.len == 0 && rx->in.cap > WIRE_KEEP_BYTES)
+		buf_free(&rx->in);
 	if (room > rx->in.max_bytes - rx->in.len)
 		room = rx->in.max_bytes - rx->in.len;
 	v.iov_base = room > 0 ? buf_space(&rx->in, room) : NULL;
@@ -256,18 +262,18 @@ enum err wire_rx_fill(struct wire_rx *rx, int fd, bool *more, struct errinfo *e)
 enum err wire_rx_next(struct wire_rx *rx, struct wire_msg **msg,
 		      struct errinfo *e)
 {
-	struct wire_msg head = {.data = (const uint8_t *)buf_str(&rx->in)};
+	size_t left = rx->in.len - rx->at;
 	struct wire_in in;
 	uint32_t len, zero;
 	uint16_t nfds;
 
 	*msg = NULL;
-	if (rx->used > 0 || rx->msg.nfds > 0)
-		wire_rx_compact(rx);
-	if (rx->in.len < WIRE_HEAD_LEN)
+	wire_rx_release(rx);
+	if (left < WIRE_HEAD_LEN)
 		return ERR_NONE;
-	head.len = WIRE_HEAD_LEN;
-	in = wire_in(&head);
+	in.p = (const uint8_t *)rx->in.data + rx->at;
+	in.end = in.p + WIRE_HEAD_LEN;
+	in.bad = false;
 	len = wire_in_u32(&in);
 	rx->msg.type = wire_in_u16(&in);
 	nfds = wire_in_u16(&in);
@@ -275,7 +281,7 @@ enum err wire_rx_next(struct wire_rx *rx, struct wire_msg **msg,
 	zero = wire_in_u32(&in);
 	if (len > rx->payload_max || nfds > WIRE_FDS_MAX || zero != 0)
 		return err_set(e, ERR_PEER, 0, "malformed head");
-	if (rx->in.len < WIRE_HEAD_LEN + (size_t)len)
+	if (left < WIRE_HEAD_LEN + (size_t)len)
 		return ERR_NONE;
 	if (nfds > rx->nfds)
 		return err_set(e, ERR_PEER, 0, "descriptors missing");
@@ -284,9 +290,9 @@ enum err wire_rx_next(struct wire_rx *rx, struct wire_msg **msg,
 		sizeof(int) * (size_t)(rx->nfds - nfds));
 	rx->nfds -= nfds;
 	rx->msg.nfds = nfds;
-	rx->msg.data = (const uint8_t *)rx->in.data + WIRE_HEAD_LEN;
+	rx->msg.data = in.p;
 	rx->msg.len = len;
-	rx->used = WIRE_HEAD_LEN + (size_t)len;
+	rx->at += WIRE_HEAD_LEN + (size_t)len;
 	*msg = &rx->msg;
 	return ERR_NONE;
 }

@@ -24,6 +24,7 @@
 #define WIRE_HEAD_LEN 16U
 #define WIRE_FDS_MAX 4
 #define WIRE_FDS_QUEUE 16
+#define WIRE_KEEP_BYTES (1U << 20) /* an empty buffer above it is freed */
 
 struct wire_msg {
 	uint16_t type;
@@ -80,7 +81,7 @@ bool wire_in_done(const struct wire_in *in);
 
 struct wire_rx {
 	struct buf in;
-	size_t used; /* bytes of the frame given out last */
+	size_t at; /* where the next frame starts in in */
 	size_t payload_max;
 	int fds[WIRE_FDS_QUEUE];
 	int nfds;
@@ -121,6 +122,7 @@ struct wire_mark {
 
 struct wire_tx {
 	struct buf out;
+	size_t at; /* bytes of out that went out already */
 	struct wire_mark marks[WIRE_FDS_QUEUE];
 	int nmarks;
 };
@@ -137,7 +139,11 @@ void wire_tx_free(struct wire_tx *tx);
 FALLIBLE enum err wire_tx_put(struct wire_tx *tx, uint16_t type, uint32_t tag,
 			      const struct buf *payload, struct errinfo *e);
 
-/** wire_tx_put_fds(...): The same with descriptors, which tx then owns. */
+/**
+ * wire_tx_put_fds(...):
+ * The same with descriptors. Owns: tx owns them from then on; on failure
+ * they stay the caller's. Errors: ERR_LIMIT too when too many wait.
+ */
 FALLIBLE enum err wire_tx_put_fds(struct wire_tx *tx, uint16_t type,
 				  uint32_t tag, const struct buf *payload,
 				  const int *fds, int nfds, struct errinfo *e);
@@ -175,8 +181,12 @@ FALLIBLE enum err wire_recv(struct wire_rx *rx, int fd, int watch_fd,
 			    int64_t deadline_ms, struct wire_msg **msg,
 			    struct errinfo *e);
 
-/** wire_connect(path, fd, e): A CLOEXEC, nonblocking stream connection.
- * Errors: ERR_NOT_FOUND (no socket, or nobody listens), ERR_IO. */
+/**
+ * wire_connect(path, fd, e):
+ * A CLOEXEC, nonblocking stream connection.
+ * Errors: ERR_NOT_FOUND (no socket, or nobody listens), ERR_TIMEOUT (its
+ * queue stays full), ERR_IO. Blocks: at most a second, on a full queue.
+ */
 FALLIBLE enum err wire_connect(const char *path, int *fd, struct errinfo *e);
 
 #endif

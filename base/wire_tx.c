@@ -1,5 +1,6 @@
 /* The writing half of wire.h, and the blocking calls. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,7 +21,19 @@ void wire_tx_free(struct wire_tx *tx)
 		for (int j = 0; j < tx->marks[i].nfds; j++)
 			own_fd(&tx->marks[i].fds[j]);
 	tx->nmarks = 0;
+	tx->at = 0;
 	buf_free(&tx->out);
+}
+
+/* Forget what went out. */
+static void wire_tx_compact(struct wire_tx *tx)
+{
+	buf_drop(&tx->out, tx->at);
+	for (int i = 0; i < tx->nmarks; i++)
+		tx->marks[i].at -= tx->at;
+	tx->at = 0;
+	if (tx->out.len == 0 && tx->out.cap > WIRE_KEEP_BYTES)
+		buf_free(&tx->out);
 }
 
 static void wire_head(struct buf *b, uint16_t type, uint32_t tag, size_t len,
@@ -50,6 +63,8 @@ enum err wire_tx_put_fds(struct wire_tx *tx, uint16_t type, uint32_t tag,
 		return err_set(e, ERR_ARG, 0, "payload too large");
 	if (nfds > 0 && tx->nmarks == WIRE_FDS_QUEUE)
 		return err_set(e, ERR_LIMIT, 0, "too many descriptors wait");
+	if (tx->out.max_bytes - tx->out.len < WIRE_HEAD_LEN + len)
+		wire_tx_compact(tx);
 	if (nfds > 0) {
 		struct wire_mark *m = &tx->marks[tx->nmarks++];
 
@@ -60,8 +75,11 @@ enum err wire_tx_put_fds(struct wire_tx *tx, uint16_t type, uint32_t tag,
 	wire_head(&tx->out, type, tag, len, nfds);
 	if (len > 0)
 		buf_add(&tx->out, payload->data, len);
-	if (!buf_ok(&tx->out))
+	if (!buf_ok(&tx->out)) {
+		if (nfds > 0)
+			tx->nmarks--;
 		return err_set(e, ERR_LIMIT, 0, "too much waits to be sent");
+	}
 	return ERR_NONE;
 }
 
@@ -100,12 +118,9 @@ static ssize_t wire_sendmsg(int fd, const char *p, size_t n, const int *fds,
 
 enum err wire_tx_flush(struct wire_tx *tx, int fd, struct errinfo *e)
 {
-	size_t sent = 0;
-	enum err r = ERR_NONE;
-
-	while (sent < tx->out.len) {
+	while (tx->at < tx->out.len) {
 		struct wire_mark *m = tx->nmarks > 0 ? &tx->marks[0] : NULL;
-		bool with = m != NULL && m->at == sent;
+		bool with = m != NULL && m->at == tx->at;
 		size_t end = tx->out.len;
 		ssize_t n;
 
@@ -113,14 +128,12 @@ enum err wire_tx_flush(struct wire_tx *tx, int fd, struct errinfo *e)
 			end = m->at;
 		else if (with && tx->nmarks > 1)
 			end = tx->marks[1].at;
-		n = wire_sendmsg(fd, tx->out.data + sent, end - sent,
+		n = wire_sendmsg(fd, tx->out.data + tx->at, end - tx->at,
 				 with ? m->fds : NULL, with ? m->nfds : 0);
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			break;
-		if (n < 0) {
-			r = err_set(e, ERR_PEER, errno, "sendmsg");
-			break;
-		}
+		if (n < 0)
+			return err_set(e, ERR_PEER, errno, "sendmsg");
 		if (with) {
 			for (int i = 0; i < m->nfds; i++)
 				own_fd(&m->fds[i]);
@@ -128,12 +141,12 @@ enum err wire_tx_flush(struct wire_tx *tx, int fd, struct errinfo *e)
 			memmove(tx->marks, tx->marks + 1,
 				sizeof(*m) * (size_t)tx->nmarks);
 		}
-		sent += (size_t)n;
+		tx->at += (size_t)n;
 	}
-	buf_drop(&tx->out, sent);
-	for (int i = 0; i < tx->nmarks; i++)
-		tx->marks[i].at -= sent;
-	return r;
+	/* Moving is rare, so that a long queue costs its length once. */
+	if (tx->at > tx->out.len / 2)
+		wire_tx_compact(tx);
+	return ERR_NONE;
 }
 
 enum err wire_send(int fd, uint16_t type, uint32_t tag,
@@ -207,19 +220,34 @@ enum err wire_recv(struct wire_rx *rx, int fd, int watch_fd,
 enum err wire_connect(const char *path, int *fd, struct errinfo *e)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct timeval wait = {.tv_sec = 1};
 	OWN(own_fd) int s = -1;
+	int n;
 
 	if (strlen(path) >= sizeof(a.sun_path))
 		return err_set(e, ERR_ARG, 0, "socket path too long");
 	memcpy(a.sun_path, path, strlen(path) + 1);
-	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/*
+	 * Nonblocking only later: a full queue would refuse at once, and a
+	 * burst of calls to one keeper is no failure.
+	 */
+	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return err_set(e, ERR_IO, errno, "socket");
-	if (connect(s, (struct sockaddr *)&a, sizeof(a)) < 0) {
+	if (setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0)
+		return err_set(e, ERR_IO, errno, "setsockopt");
+	do {
+		n = connect(s, (struct sockaddr *)&a, sizeof(a));
+	} while (n < 0 && errno == EINTR);
+	if (n < 0) {
 		if (errno == ENOENT || errno == ECONNREFUSED)
 			return err_set(e, ERR_NOT_FOUND, errno, "connect");
+		if (errno == EAGAIN)
+			return err_set(e, ERR_TIMEOUT, errno, "connect");
 		return err_set(e, ERR_IO, errno, "connect");
 	}
+	if (fcntl(s, F_SETFL, O_NONBLOCK) < 0)
+		return err_set(e, ERR_IO, errno, "fcntl");
 	*fd = STEAL_FD(s);
 	return ERR_NONE;
 }

@@ -1,0 +1,137 @@
+/*
+ * What the file executor (sandbox/fs.c) says to a worker, on the pipe that
+ * goes straight between them, and what the worker feeds it.
+ *
+ * Executor -> worker: one head of FS_HEAD_LEN bytes, then its payload:
+ *  read     exactly head.payload bytes of the file. Fewer, then the end of
+ *           the stream: the file shrank or the executor died, the transfer
+ *           is broken.
+ *  list     FS_UNTIL_END: records, the last one FS_RECORD_END
+ *  others   nothing
+ *
+ * Worker -> executor, for write, append and patch: chunks of a u32 length
+ * (1 to FS_CHUNK_MAX) and as many bytes, then a length of 0. A stream that
+ * ends before that 0 is an upload that broke: nothing is changed.
+ *
+ * Numbers are little endian. Names are bytes without 0. The executor lives in
+ * a sandbox, so its reader trusts nothing and checks each piece whole.
+ *
+ * Operations (argv, all text; numbers decimal, flags "0" or "1"):
+ *  stat PATH                       follows a link
+ *  read PATH OFFSET LENGTH MAX     LENGTH 0: to the end; MAX 0: any size
+ *  write PATH MODE SYNC            MODE octal, or "-": keep or 0644
+ *  append PATH
+ *  patch PATH OFFSET
+ *  delete PATH RECURSIVE
+ *  rename FROM TO
+ *  move FROM TO                    into TO if that is a directory
+ *  mkdir PATH RECURSIVE
+ *  list PATH RECURSIVE HIDDEN MAX  MAX: most entries
+ */
+#ifndef BASE_FS_MSG_H
+#define BASE_FS_MSG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define FS_STATUSES(X)                                                         \
+	X(OK, "ok")                                                            \
+	X(NOT_FOUND, "not found")                                              \
+	X(EXISTS, "already exists")                                            \
+	X(IS_DIR, "is a directory")                                            \
+	X(NOT_DIR, "not a directory")                                          \
+	X(NOT_REGULAR, "not a regular file")                                   \
+	X(NOT_EMPTY, "directory not empty")                                    \
+	X(DENIED, "permission denied")                                         \
+	X(READ_ONLY, "read-only file system")                                  \
+	X(NAME_TOO_LONG, "file name too long")                                 \
+	X(LOOP, "too many levels of symbolic links")                           \
+	X(NO_SPACE, "no space left")                                           \
+	X(TOO_MANY, "too many open files")                                     \
+	X(TOO_LARGE, "file too large")                                         \
+	X(TOO_DEEP, "directories nested too deeply")                           \
+	X(BUSY, "resource busy")                                               \
+	X(INVALID, "invalid argument")                                         \
+	X(CUT, "the upload broke off")                                         \
+	X(IO, "input/output error")
+
+enum fs_status {
+#define X(name, text) FS_##name,
+	FS_STATUSES(X)
+#undef X
+	    FS_STATUS_END
+};
+
+enum fs_type { FS_TYPE_NONE, FS_TYPE_FILE, FS_TYPE_DIR, FS_TYPE_LINK,
+	       FS_TYPE_OTHER, FS_TYPE_END };
+
+#define FS_READABLE 1U
+#define FS_WRITABLE 2U
+#define FS_EXECUTABLE 4U
+
+#define FS_HEAD_LEN 64U
+#define FS_CHUNK_MAX (1U << 20)
+#define FS_UNTIL_END UINT64_MAX
+#define FS_RECORD_MAX (64U << 10) /* one record; a path is at most 4 KiB */
+
+struct fs_meta {
+	enum fs_type type;
+	uint32_t mode;   /* permission bits, 07777 at most */
+	uint32_t access; /* FS_READABLE | … of who asks */
+	uint64_t size;
+	int64_t mtime_s;
+	uint32_t mtime_ns;
+};
+
+struct fs_head {
+	enum fs_status status;
+	uint32_t which; /* the path that failed: 0 the first, 1 the second */
+	uint32_t sys;   /* errno, for our log only */
+	struct fs_meta meta;
+	uint64_t payload; /* bytes that follow, or FS_UNTIL_END */
+};
+
+enum fs_record_kind { FS_RECORD_ENTRY = 1, FS_RECORD_END };
+
+struct fs_record {
+	enum fs_record_kind kind;
+	/* FS_RECORD_ENTRY */
+	const char *path; /* from the listed directory; in the reader's memory */
+	size_t path_len;
+	struct fs_meta meta;
+	/* FS_RECORD_END */
+	enum fs_status status;
+	bool truncated; /* there is more than MAX */
+	bool skipped;   /* some directories could not be read */
+	uint64_t count;
+};
+
+/** fs_status_text(s): "not found", …. */
+const char *fs_status_text(enum fs_status s);
+
+/** fs_put_head(b, head): Append FS_HEAD_LEN bytes. */
+void fs_put_head(struct buf *b, const struct fs_head *head);
+
+/**
+ * fs_get_head(p, head, e):
+ * Read the FS_HEAD_LEN bytes at ${p}. Errors: ERR_PEER; ${head} untouched.
+ */
+FALLIBLE enum err fs_get_head(const uint8_t *p, struct fs_head *head,
+			      struct errinfo *e);
+
+/** fs_put_record(b, rec): Append one record. */
+void fs_put_record(struct buf *b, const struct fs_record *rec);
+
+/**
+ * fs_get_record(p, n, used, rec, e):
+ * Read the record at ${p}, of which ${n} bytes are there. ${used} is its
+ * length, 0 when more bytes are needed. Errors: ERR_PEER.
+ */
+FALLIBLE enum err fs_get_record(const uint8_t *p, size_t n, size_t *used,
+				struct fs_record *rec, struct errinfo *e);
+
+#endif
