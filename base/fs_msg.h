@@ -66,8 +66,14 @@ enum fs_status {
 	    FS_STATUS_END
 };
 
-enum fs_type { FS_TYPE_NONE, FS_TYPE_FILE, FS_TYPE_DIR, FS_TYPE_LINK,
-	       FS_TYPE_OTHER, FS_TYPE_END };
+enum fs_type {
+	FS_TYPE_NONE,
+	FS_TYPE_FILE,
+	FS_TYPE_DIR,
+	FS_TYPE_LINK,
+	FS_TYPE_OTHER,
+	FS_TYPE_END
+};
 
 #define FS_READABLE 1U
 #define FS_WRITABLE 2U
@@ -100,7 +106,8 @@ enum fs_record_kind { FS_RECORD_ENTRY = 1, FS_RECORD_END };
 struct fs_record {
 	enum fs_record_kind kind;
 	/* FS_RECORD_ENTRY */
-	const char *path; /* from the listed directory; in the reader's memory */
+	const char
+	    *path; /* from the listed directory; in the reader's memory */
 	size_t path_len;
 	struct fs_meta meta;
 	/* FS_RECORD_END */

@@ -1,0 +1,157 @@
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "sandbox/fs_op.h"
+
+#define COPY_BYTES (256U << 10)
+
+/* Our ends may share their open file with a nonblocking one. */
+static int wait_for(int fd, short events)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+
+	while (poll(&p, 1, -1) < 0) {
+		if (errno != EINTR)
+			return -1;
+	}
+	return 0;
+}
+
+int fs_send(const void *p, size_t n)
+{
+	const char *at = p;
+	ssize_t r;
+
+	while (n > 0) {
+		r = write(STDOUT_FILENO, at, n);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0 && errno == EAGAIN) {
+			if (wait_for(STDOUT_FILENO, POLLOUT) < 0)
+				return -1;
+			continue;
+		}
+		if (r < 0)
+			return -1;
+		at += r;
+		n -= (size_t)r;
+	}
+	return 0;
+}
+
+int fs_send_head(struct fs_op *op)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(FS_HEAD_LEN);
+
+	op->told = true;
+	fs_put_head(&b, &op->head);
+	return buf_ok(&b) ? fs_send(b.data, b.len) : -1;
+}
+
+/* Up to n bytes of fd 0; 0 at its end. */
+static ssize_t take_some(void *p, size_t n)
+{
+	ssize_t r;
+
+	for (;;) {
+		r = read(STDIN_FILENO, p, n);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0 && errno == EAGAIN) {
+			if (wait_for(STDIN_FILENO, POLLIN) < 0)
+				return -1;
+			continue;
+		}
+		return r;
+	}
+}
+
+static int take_length(struct fs_op *op, uint32_t *len)
+{
+	uint32_t le = 0;
+	size_t have = 0;
+	ssize_t r;
+
+	while (have < sizeof(le)) {
+		r = take_some((char *)&le + have, sizeof(le) - have);
+		if (r <= 0)
+			return fs_fail_as(op, FS_CUT);
+		have += (size_t)r;
+	}
+	*len = le32toh(le);
+	return *len <= FS_CHUNK_MAX ? 0 : fs_fail_as(op, FS_INVALID);
+}
+
+/* All n bytes to fd, at *at (moved on) if that is not negative. */
+static int put_all(struct fs_op *op, int fd, const char *p, size_t n, off_t *at)
+{
+	ssize_t r;
+
+	while (n > 0) {
+		r = *at < 0 ? write(fd, p, n) : pwrite(fd, p, n, *at);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return fs_fail(op, errno);
+		if (r == 0)
+			return fs_fail(op, EIO);
+		p += r;
+		n -= (size_t)r;
+		if (*at >= 0)
+			*at += r;
+	}
+	return 0;
+}
+
+int fs_take(struct fs_op *op, int fd, off_t at, uint64_t *n)
+{
+	OWN(own_mem) char *data = malloc(COPY_BYTES);
+	uint32_t left;
+	ssize_t r;
+
+	*n = 0;
+	if (data == NULL)
+		return fs_fail(op, ENOMEM);
+	for (;;) {
+		if (take_length(op, &left) < 0)
+			return -1;
+		if (left == 0)
+			return 0;
+		while (left > 0) {
+			r = take_some(data,
+				      left < COPY_BYTES ? left : COPY_BYTES);
+			if (r <= 0)
+				return fs_fail_as(op, FS_CUT);
+			if (put_all(op, fd, data, (size_t)r, &at) < 0)
+				return -1;
+			left -= (uint32_t)r;
+			*n += (uint64_t)r;
+		}
+	}
+}
+
+int fs_pour(struct fs_op *op, int from, int to)
+{
+	OWN(own_mem) char *data = malloc(COPY_BYTES);
+	off_t none = -1;
+	ssize_t r;
+
+	if (data == NULL)
+		return fs_fail(op, ENOMEM);
+	for (;;) {
+		r = read(from, data, COPY_BYTES);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return fs_fail(op, errno);
+		if (r == 0)
+			return 0;
+		if (put_all(op, to, data, (size_t)r, &none) < 0)
+			return -1;
+	}
+}

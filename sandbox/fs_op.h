@@ -1,0 +1,66 @@
+/*
+ * One file operation: its arguments and the answer in the making. Functions
+ * of fs_* return 0, or -1 with the failure in op->head.
+ */
+#ifndef SANDBOX_FS_OP_H
+#define SANDBOX_FS_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/fs_msg.h"
+
+struct fs_op {
+	const char *const *arg; /* after the operation's name */
+	struct fs_head head;
+	bool told; /* the head went out; what follows is the operation's */
+};
+
+/** fs_fail(op, sys): The failure of errno ${sys}. Returns -1. */
+int fs_fail(struct fs_op *op, int sys);
+
+/** fs_fail_as(op, status): A failure of our own. Returns -1. */
+int fs_fail_as(struct fs_op *op, enum fs_status status);
+
+/** fs_flag(op, i, v), fs_number(op, i, v): Argument ${i}, checked. */
+int fs_flag(struct fs_op *op, int i, bool *v);
+int fs_number(struct fs_op *op, int i, uint64_t *v);
+
+/** fs_meta_of(dir, name, st, meta): What is told of a file. The access
+ * bits are those of the caller, of a link's target if it is a link. */
+void fs_meta_of(int dir, const char *name, const struct stat *st,
+		struct fs_meta *meta);
+
+/* ---- fs_io.c ---- */
+
+/** fs_send(p, n): All ${n} bytes to fd 1; -1 when nobody reads. */
+int fs_send(const void *p, size_t n);
+
+/** fs_send_head(op): The head to fd 1. */
+int fs_send_head(struct fs_op *op);
+
+/** fs_take(op, fd, at, n): Chunks of fd 0 to ${fd}, from ${at} on if that
+ * is not negative. ${n}: bytes written. Fails with FS_CUT when they break off
+ * and with what write(2) says. */
+int fs_take(struct fs_op *op, int fd, off_t at, uint64_t *n);
+
+/** fs_pour(op, from, to): Copy the rest of file ${from} to ${to}. */
+int fs_pour(struct fs_op *op, int from, int to);
+
+/* ---- the operations ---- */
+
+int fs_read_file(struct fs_op *op);
+int fs_write_file(struct fs_op *op);
+int fs_write_append(struct fs_op *op);
+int fs_write_patch(struct fs_op *op);
+int fs_list_dir(struct fs_op *op);
+int fs_name_stat(struct fs_op *op);
+int fs_name_delete(struct fs_op *op);
+int fs_name_mkdir(struct fs_op *op);
+int fs_move_rename(struct fs_op *op);
+int fs_move_into(struct fs_op *op);
+
+#endif
