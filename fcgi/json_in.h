@@ -26,6 +26,7 @@ enum json_kind {
 			min/max are its length */
 	JSON_ENV,    /* struct json_object *: {NAME: text or null} */
 	JSON_OBJECT, /* struct json_object *: any object */
+	JSON_ANY,    /* struct json_object *: the handler checks it */
 	JSON_SKIP    /* public clients send it; it is ignored */
 };
 

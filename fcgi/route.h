@@ -19,6 +19,8 @@
 #include "base/id.h"
 #include "fcgi/err_http.h"
 #include "fcgi/json_in.h"
+#include "store/ctl_key.h"
+#include "store/ctl_sandbox.h"
 
 #define KIB 1024U
 #define MIB (1024U * 1024U)
@@ -26,7 +28,6 @@
 
 struct FCGX_Request;
 struct request;
-struct store;
 
 enum http_method {
 	METHOD_GET = 1,
@@ -88,14 +89,13 @@ struct request {
 	struct route_param params[ROUTE_PARAMS_MAX];
 	int nparams;
 	char id[24]; /* X-Request-Id */
-	struct store *store; /* this thread's */
-	int64_t tenant_id;
-	char tenant[64];
-	id_sandbox_t sandbox_id; /* "" until sandbox_link found it */
-	char sandbox_name[ID_MAX + 1];
+	struct store_conn *store;   /* this request's, see route_park() */
+	struct ctl_auth auth;       /* auth.tenant is the tenant's id */
+	struct ctl_sandbox sandbox; /* id "" until sandbox_link found it */
 	struct json_in body; /* what body_json() parsed */
 	struct failure failure;
 	struct buf headers; /* extra answer headers, "Name: value\r\n" */
+	bool is_long;       /* counted by pool_long() */
 	bool answering;     /* the answer's head has gone */
 	bool broken;        /* the client cannot be written to any more */
 	int64_t came_us;    /* monotonic: ready, begun, started */
@@ -140,6 +140,14 @@ FALLIBLE enum err route_find(struct request *rq, const char *method,
 
 /** route_serve(rq): Authenticate, route, call the handler, answer. */
 void route_serve(struct request *rq);
+
+/**
+ * route_park(rq):
+ * Give the store connection back before a long wait, so that idle streams
+ * hold none: rq->store is NULL then. route_unpark(rq, e) takes one again.
+ */
+void route_park(struct request *rq);
+FALLIBLE enum err route_unpark(struct request *rq, struct errinfo *e);
 
 /**
  * route_decode(s, n, out, e):

@@ -40,8 +40,7 @@ struct link {
 
 /**
  * link_find(rq, e):
- * Set sandbox_id and sandbox_name of ${rq} by {sandbox} of its path: a name
- * or an id of this tenant. Errors: ERR_NOT_FOUND with 404 noted, the same
+ * Set rq->sandbox by {sandbox} of its path: a name or an id of this tenant. Errors: ERR_NOT_FOUND with 404 noted, the same
  * for one that does not exist and one that is another's.
  */
 FALLIBLE enum err link_find(struct request *rq, struct errinfo *e);
@@ -136,7 +135,13 @@ bool link_client_gone(const struct errinfo *e);
 /** link_watch(l, on): Whether waits end when the client hangs up (yes). */
 void link_watch(struct link *l, bool on);
 
-/** link_destroy(rq, e): Kill all in rq's sandbox and remove its files. */
-FALLIBLE enum err link_destroy(struct request *rq, struct errinfo *e);
+/**
+ * link_default(spec, name):
+ * The settings of a sandbox that is made by its first use.
+ */
+void link_default(struct ctl_sandbox_spec *spec, const char *name);
+
+/** link_runs(rq, id): Its keeper answers. */
+bool link_runs(const struct request *rq, const char *id);
 
 #endif
