@@ -17,22 +17,6 @@ import * as server from './lib/server.mjs';
 export { fetchRaw, open } from './lib/http.mjs';
 export { pause, timed, until, within } from './lib/wait.mjs';
 
-async function findStack() {
-	const { env } = process;
-
-	if (env.WARREN_URL)
-		return {
-			url: env.WARREN_URL,
-			apiKey: env.WARREN_API_KEY,
-			data: env.WARREN_DATA,
-		};
-	if (env.WARREN_E2E_STACK)
-		return JSON.parse(await readFile(env.WARREN_E2E_STACK));
-	const port = await server.freePort();
-	const data = await server.makeDataDir();
-	return { ...await server.start({ port, data }), own: true };
-}
-
 class Stack {
 	/** Filled before the first test. */
 	url;
@@ -40,7 +24,7 @@ class Stack {
 	data;
 
 	async open() {
-		Object.assign(this, await findStack());
+		Object.assign(this, await server.find());
 	}
 
 	async close() {

@@ -4,7 +4,7 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -102,4 +102,24 @@ export async function warren(data, ...args) {
 		{ timeout: STOP_MS });
 
 	return stdout;
+}
+
+/**
+ * The stack that the environment names (WARREN_URL, or the fixture's file
+ * WARREN_E2E_STACK), or a new one, marked as `own`: who asked stops it.
+ */
+export async function find() {
+	const { env } = process;
+
+	if (env.WARREN_URL)
+		return {
+			url: env.WARREN_URL,
+			apiKey: env.WARREN_API_KEY,
+			data: env.WARREN_DATA,
+		};
+	if (env.WARREN_E2E_STACK)
+		return JSON.parse(await readFile(env.WARREN_E2E_STACK));
+	const port = await freePort();
+	const data = await makeDataDir();
+	return { ...await start({ port, data }), own: true };
 }

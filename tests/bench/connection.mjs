@@ -1,0 +1,64 @@
+/**
+ * HTTP with kept connections and as little of the client's own cost as Node
+ * allows: fetch alone would be a good part of the small rows.
+ */
+import http from 'node:http';
+
+import { addressOf } from '../e2e/lib/http.mjs';
+
+export class Connection {
+	#agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
+	#address;
+	#headers;
+
+	constructor(url, headers = {}) {
+		this.#address = addressOf(url);
+		this.#headers = { ...this.#address.headers, ...headers };
+	}
+
+	/** A whole exchange; the answer's text. Throws unless it is 2xx. */
+	send(method, path, body) {
+		const text = body === undefined
+			? undefined
+			: JSON.stringify(body);
+		const headers = text === undefined
+			? this.#headers
+			: {
+				...this.#headers,
+				'Content-Type': 'application/json',
+				'Content-Length': Buffer.byteLength(text),
+			};
+
+		return new Promise((resolve, reject) => {
+			const request = http.request({
+				agent: this.#agent,
+				host: this.#address.host,
+				port: this.#address.port,
+				method,
+				path,
+				headers,
+			}, (response) => receive(response, resolve, reject));
+			request.on('error', reject);
+			request.end(text);
+		});
+	}
+
+	close() {
+		this.#agent.destroy();
+	}
+}
+
+function receive(response, resolve, reject) {
+	const chunks = [];
+
+	response.on('data', (chunk) => chunks.push(chunk));
+	response.on('error', reject);
+	response.on('end', () => {
+		const text = Buffer.concat(chunks).toString();
+		if (response.statusCode >= 300)
+			reject(new Error(
+				`${response.statusCode}: ${text.slice(0, 300)}`));
+		else
+			resolve(text);
+	});
+}

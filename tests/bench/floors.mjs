@@ -1,0 +1,166 @@
+/**
+ * The floors: what the same work costs without this service. Each floor is
+ * started once and then asked for one measurement at a time, so that it runs
+ * between the measurements of its row.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import readline from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+import { freePort } from '../e2e/lib/server.mjs';
+import { until } from '../e2e/lib/wait.mjs';
+import { Connection } from './connection.mjs';
+
+const here = (name) => fileURLToPath(new URL(name, import.meta.url));
+
+/** A program that answers each line with one line. */
+class LineProgram {
+	#child;
+	#lines;
+
+	constructor(program, args) {
+		this.#child = spawn(program, args,
+			{ stdio: ['pipe', 'pipe', 'inherit'] });
+		this.#lines = readline.createInterface(
+			{ input: this.#child.stdout })[Symbol.asyncIterator]();
+	}
+
+	async ask(line) {
+		this.#child.stdin.write(`${line}\n`);
+		const { value, done } = await this.#lines.next();
+		if (done)
+			throw new Error('a floor program ended');
+		return value;
+	}
+
+	close() {
+		this.#child.stdin.end();
+	}
+}
+
+/** Milliseconds of posix_spawn, run and wait of ${argv}. */
+export class SpawnFloor {
+	#program;
+
+	static build(dir) {
+		const program = path.join(dir, 'spawn_floor');
+
+		execFileSync('cc', ['-std=gnu17', '-O2', '-D_GNU_SOURCE', '-o',
+			program, here('spawn_floor.c')]);
+		return program;
+	}
+
+	constructor(built, ...argv) {
+		this.#program = new LineProgram(built, argv);
+	}
+
+	async measure() {
+		return Number(await this.#program.ask('')) / 1e6;
+	}
+
+	close() {
+		this.#program.close();
+	}
+}
+
+/** Milliseconds of one line in a Python that runs already. */
+export class PythonFloor {
+	#program = new LineProgram('python3', ['-I', here('bare_python.py')]);
+
+	async measure(line) {
+		const start = performance.now();
+		await this.#program.ask(line);
+		return performance.now() - start;
+	}
+
+	close() {
+		this.#program.close();
+	}
+}
+
+const CONF = (dir, port, app) => `
+daemon off;
+worker_processes 2;
+pid ${dir}/nginx.pid;
+error_log ${dir}/error.log;
+events {}
+http {
+	access_log off;
+	client_body_temp_path ${dir}/body;
+	proxy_temp_path ${dir}/proxy;
+	fastcgi_temp_path ${dir}/fastcgi;
+	uwsgi_temp_path ${dir}/uwsgi;
+	scgi_temp_path ${dir}/scgi;
+	upstream app {
+		server 127.0.0.1:${app};
+		keepalive 32;
+	}
+	server {
+		listen 127.0.0.1:${port};
+		location / {
+			proxy_pass http://app;
+			proxy_http_version 1.1;
+			proxy_set_header Connection "";
+			proxy_buffering off;
+		}
+	}
+}
+`;
+
+/** The preview's server outside, behind an nginx that proxies straight. */
+export class DirectProxy {
+	#children = [];
+	connection;
+
+	static async start(dir) {
+		const direct = new DirectProxy();
+		const app = await freePort();
+		const own = path.join(dir, 'direct');
+		mkdirSync(own);
+		direct.#run('node', [here('web_app.js'), String(app)]);
+		await answers(app);
+		const port = await freePort();
+		const conf = path.join(own, 'nginx.conf');
+		writeFileSync(conf, CONF(own, port, app));
+		direct.#run('nginx', ['-c', conf, '-p', own, '-e',
+			path.join(own, 'error.log')]);
+		await answers(port);
+		direct.connection = new Connection(`http://127.0.0.1:${port}`);
+		return direct;
+	}
+
+	#run(program, args) {
+		this.#children.push(spawn(program, args,
+			{ stdio: ['ignore', 'ignore', 'inherit'] }));
+	}
+
+	close() {
+		this.connection.close();
+		for (const child of this.#children)
+			child.kill('SIGTERM');
+	}
+}
+
+function answers(port) {
+	return until(10_000, `an answer of port ${port}`,
+		() => new Promise((resolve) => {
+			http.get({ port, host: '127.0.0.1', agent: false },
+				(response) => {
+					response.resume();
+					resolve(response.statusCode === 200);
+				}).on('error', () => resolve(false));
+		}));
+}
+
+/** Milliseconds to write and read ${text} with nothing between. */
+export function fileFloor(dir, text) {
+	const file = path.join(dir, 'floor.txt');
+	const start = performance.now();
+
+	writeFileSync(file, text);
+	readFileSync(file, 'utf8');
+	return performance.now() - start;
+}

@@ -1,0 +1,246 @@
+/**
+ * The rows. Each has a measurement of ours, one of its floor, and the first
+ * target, all for the median in milliseconds.
+ *
+ * open() prepares, ours() and floor() measure once and give milliseconds,
+ * close() ends. What is only preparation or cleaning up is not timed.
+ */
+import { readFileSync } from 'node:fs';
+
+import { timed, until } from '../e2e/lib/wait.mjs';
+import { Connection } from './connection.mjs';
+import { fileFloor, PythonFloor, SpawnFloor } from './floors.mjs';
+
+const PORT = 8700;
+const BATCH = 200;
+const PARALLEL = 16;
+const MIB_TEXT = 'x'.repeat(1 << 20);
+const PLOT = 'import matplotlib.pyplot as plt\n' +
+	'plt.plot([1, 2, 3])\nplt.show()';
+const BARE_PLOT = 'import matplotlib; matplotlib.use("Agg"); ' +
+	'import matplotlib.pyplot as plt, io; plt.plot([1, 2, 3]); ' +
+	'plt.savefig(io.BytesIO(), format="png")';
+
+const msOf = async (call) => (await timed(call)).ms;
+
+/** Rows that share one warm sandbox. */
+class Warm {
+	constructor(bench) {
+		this.bench = bench;
+	}
+
+	async open() {
+		this.sandbox = this.bench.service.sandbox();
+		await this.sandbox.exec('true');
+	}
+
+	ping() {
+		return msOf(() => this.sandbox.ping());
+	}
+
+	async close() {
+		await this.sandbox.destroy();
+	}
+}
+
+class Ping extends Warm {
+	static label = 'ping (the way through nginx and a worker)';
+	static floorLabel = 'nginx proxying to a node server';
+
+	async open() {
+		await super.open();
+		this.direct = await this.bench.direct();
+	}
+
+	ours() {
+		return this.ping();
+	}
+
+	floor() {
+		return msOf(() => this.direct.connection.send('GET', '/'));
+	}
+}
+class Exec extends Warm {
+	static label = 'exec `true`, sessionless';
+	static floorLabel = 'posix_spawn of /bin/true + ping';
+	static target = 2;
+
+	async open() {
+		await super.open();
+		this.spawn = new SpawnFloor(this.bench.spawnFloor, '/bin/true');
+	}
+
+	ours() {
+		return msOf(() => this.sandbox.exec('true'));
+	}
+
+	async floor() {
+		return await this.spawn.measure() + await this.ping();
+	}
+
+	async close() {
+		this.spawn.close();
+		await super.close();
+	}
+}
+
+class Create extends Exec {
+	static label = 'create a sandbox + first command';
+	static target = 10;
+
+	async ours() {
+		const fresh = this.bench.service.sandbox();
+		const ms = await msOf(() => fresh.exec('true'));
+		await fresh.destroy();
+		return ms;
+	}
+}
+
+class NewContext extends Warm {
+	static label = 'new Python context to first result';
+	static floorLabel = 'posix_spawn of python3 -I -c 1';
+	static target = 12;
+	static code = '1 + 1';
+	static expected = /"text":\s*"2"/;
+	static bare = '1';
+
+	async open() {
+		await super.open();
+		this.python = new SpawnFloor(this.bench.spawnFloor,
+			'/usr/bin/python3', '-I', '-c', this.constructor.bare);
+	}
+
+	async ours() {
+		const { code, expected } = this.constructor;
+		let id;
+		const ms = await msOf(async () => {
+			id = await this.sandbox.newContext('python');
+			await this.sandbox.run(id, code, expected);
+		});
+		await this.sandbox.dropContext(id);
+		return ms;
+	}
+
+	floor() {
+		return this.python.measure();
+	}
+
+	async close() {
+		this.python.close();
+		await super.close();
+	}
+}
+
+class FirstPlot extends NewContext {
+	static label = 'new Python context to first plot';
+	static floorLabel = 'posix_spawn of python3 that plots';
+	static target = 130;
+	static code = PLOT;
+	static expected = /"png":\s*"iVBOR/;
+	static bare = BARE_PLOT;
+}
+
+class WarmRun extends Warm {
+	static label = 'runCode in a warm context';
+	static floorLabel = 'a line in a bare Python loop + ping';
+	static target = 2;
+
+	async open() {
+		await super.open();
+		this.python = new PythonFloor();
+		this.context = await this.sandbox.newContext('python');
+	}
+
+	ours() {
+		return msOf(() =>
+			this.sandbox.run(this.context, '1 + 1', /"text":\s*"2"/));
+	}
+
+	async floor() {
+		return await this.python.measure('1 + 1') + await this.ping();
+	}
+
+	async close() {
+		this.python.close();
+		await super.close();
+	}
+}
+
+/** Rows over one server inside and the same one outside. */
+class Preview extends Warm {
+	static label = 'preview, 1 KiB';
+	static floorLabel = 'nginx proxying straight to the server';
+	static page = '/';
+
+	async open() {
+		await super.open();
+		this.direct = await this.bench.direct();
+		await this.sandbox.write('web_app.js', readFileSync(
+			new URL('web_app.js', import.meta.url), 'utf8'));
+		await this.sandbox.start(`node web_app.js ${PORT}`);
+		const { url } = await this.sandbox.expose(PORT);
+		this.preview = new Connection(url);
+		await until(15_000, 'the server inside', () =>
+			this.preview.send('GET', '/').catch(() => undefined));
+	}
+
+	get(connection) {
+		return msOf(() =>
+			connection.send('GET', this.constructor.page));
+	}
+
+	ours() {
+		return this.get(this.preview);
+	}
+
+	floor() {
+		return this.get(this.direct.connection);
+	}
+
+	async close() {
+		this.preview.close();
+		await super.close();
+	}
+}
+
+class PreviewLarge extends Preview {
+	static label = 'preview, 1 MiB';
+	static page = '/large';
+}
+
+class PreviewBatch extends Preview {
+	static label = `preview, ${BATCH} requests by ${PARALLEL} clients`;
+	static ratio = 1 / 0.8;
+
+	get(connection) {
+		let left = BATCH;
+		const client = async () => {
+			while (left-- > 0)
+				await connection.send('GET', '/');
+		};
+
+		return msOf(() => Promise.all(
+			Array.from({ length: PARALLEL }, client)));
+	}
+}
+
+class File extends Warm {
+	static label = 'write + read 1 MiB';
+	static floorLabel = 'the same by fs + 2 pings';
+	static target = 6;
+
+	ours() {
+		return msOf(async () => {
+			await this.sandbox.write('/workspace/f', MIB_TEXT);
+			await this.sandbox.read('/workspace/f');
+		});
+	}
+
+	async floor() {
+		return fileFloor(this.bench.dir, MIB_TEXT) +
+			await this.ping() + await this.ping();
+	}
+}
+
+export const rows = [Ping, Exec, Create, NewContext, WarmRun, FirstPlot,
+	Preview, PreviewLarge, PreviewBatch, File];

@@ -1,0 +1,94 @@
+/**
+ * The calls that the rows measure, on the wire.
+ */
+import { randomBytes } from 'node:crypto';
+
+import { Connection } from './connection.mjs';
+
+export class Service {
+	#connection;
+
+	constructor({ url, apiKey }) {
+		this.#connection = new Connection(url,
+			{ Authorization: `Bearer ${apiKey}` });
+	}
+
+	sandbox() {
+		const name = `bench-${randomBytes(6).toString('hex')}`;
+
+		return new Sandbox(this.#connection, `/v1/sandboxes/${name}`);
+	}
+
+	close() {
+		this.#connection.close();
+	}
+}
+
+class Sandbox {
+	#connection;
+	#path;
+
+	constructor(connection, path) {
+		this.#connection = connection;
+		this.#path = path;
+	}
+
+	async #post(route, body) {
+		return JSON.parse(await this.#connection.send('POST',
+			`${this.#path}/api/${route}`, body));
+	}
+
+	ping() {
+		return this.#connection.send('GET', `${this.#path}/api/ping`);
+	}
+
+	async exec(command) {
+		const result = await this.#post('execute',
+			{ command, sessionId: '__DISABLE_SESSION__' });
+
+		if (result.exitCode !== 0)
+			throw new Error(`${command}: ${result.stderr}`);
+	}
+
+	start(command) {
+		return this.#post('process/start', { command });
+	}
+
+	async newContext(language) {
+		const { contextId } = await this.#post('contexts', { language });
+
+		return contextId;
+	}
+
+	dropContext(id) {
+		return this.#connection.send('DELETE',
+			`${this.#path}/api/contexts/${id}`);
+	}
+
+	/** Runs code to its end; it must give what ${expected} matches. */
+	async run(id, code, expected) {
+		const text = await this.#connection.send('POST',
+			`${this.#path}/api/execute/code`,
+			{ context_id: id, code });
+
+		if (!text.includes('"execution_complete"') ||
+		    !expected.test(text))
+			throw new Error(`unexpected answer: ${text.slice(0, 500)}`);
+	}
+
+	write(path, content) {
+		return this.#post('write', { path, content });
+	}
+
+	read(path) {
+		return this.#post('read', { path });
+	}
+
+	expose(port) {
+		return this.#post('ports', { port });
+	}
+
+	destroy() {
+		return this.#connection.send('DELETE', this.#path);
+	}
+}
