@@ -277,9 +277,8 @@ test('an unknown route is 404, a wrong method 405', limit, async (t) => {
 	const { sandbox } = await inSandbox(t);
 
 	for (const path of ['/v1', '/v1/none', api(sandbox.name, 'none'),
-		'/v2/sandboxes', api(sandbox.name, '../../x')])
-		refused(await stack.call('GET', path, undefined, { path }),
-			404, 'NOT_FOUND');
+		'/v2/sandboxes'])
+		refused(await stack.call('GET', path), 404, 'NOT_FOUND');
 	refused(await stack.call('PUT', '/v1/sandboxes', {}), 405,
 		'METHOD_NOT_ALLOWED');
 });
