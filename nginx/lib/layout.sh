@@ -1,0 +1,106 @@
+# The data directory D ($data), the run directory R ($run), and who owns what.
+
+layout_find() {
+	mkdir -p "$data" || fail "The data directory $data cannot be made"
+	data=$(realpath "$data")
+	[[ $data =~ ^[A-Za-z0-9/_.,:@+-]+$ ]] ||
+		fail "The path $data has characters that nginx's" \
+			"configuration cannot carry"
+	if [[ $data == /var/lib/warren ]]; then
+		run=/run/warren
+	else
+		run=/run/warren-$(printf %s "$data" | sha256sum | cut -c 1-8)
+	fi
+	log=$data/serve.log
+	(umask 027 && : >>"$log")
+	url=http://$domain
+	[[ $port == 80 ]] || url+=:$port
+}
+
+as_warren() {
+	runuser -u warren -- env -i PATH="$PATH" LANG=C.UTF-8 "$@"
+}
+
+# may_pass USER: D can be reached by it.
+may_pass() {
+	runuser -u "$1" -- test -x "$data" ||
+		fail "User $1 cannot reach $data: a directory above it is closed"
+}
+
+layout_make() {
+	local program
+	getent passwd warren >/dev/null ||
+		useradd --system --user-group --no-create-home \
+			--home-dir /nonexistent --shell /usr/sbin/nologin warren
+	chmod 0755 "$data"
+	may_pass warren
+	may_pass www-data
+	install -d -m 0755 "$data/bin" "$data/images"
+	install -d -m 0750 -o warren -g warren "$data/db"
+	install -d -m 0700 "$data/sandboxes"
+	install -d -m 0755 "$run"
+	install -d -m 0750 -o root -g warren "$run/keepers"
+	# Workers bind previews' sockets here; www-data of nginx connects. The
+	# group comes from the directory, so a worker need not be in it.
+	install -d -m 2750 -o warren -g www-data "$run/preview"
+	printf '%s\n' "$run" >"$data/run-dir"
+	# Programs run from D: a checkout may be closed to user warren, and a
+	# new build must not change what runs.
+	for program in warrend warren-keeper warren-init warren-git \
+		warren-fcgi warren-recorder warren; do
+		install -m 0755 "$repo/build/$build_type/$program" \
+			"$data/bin/.$program"
+		mv "$data/bin/.$program" "$data/bin/$program"
+	done
+	nginx_render
+}
+
+# listen_lines [default_server]: for all the addresses that are wanted.
+listen_lines() {
+	local address addresses=()
+	if [[ -n $bind ]]; then
+		[[ $bind == *:* ]] && addresses=("[$bind]:") ||
+			addresses=("$bind:")
+	elif [[ $domain == localhost || $domain == *.localhost ]]; then
+		addresses=(127.0.0.1:)
+		! grep -qs '^0\{31\}1 ' /proc/net/if_inet6 ||
+			addresses+=('[::1]:')
+	else
+		addresses=('')
+		[[ ! -e /proc/net/if_inet6 ]] || addresses+=('[::]:')
+	fi
+	for address in "${addresses[@]}"; do
+		printf 'listen %s%s%s; ' "$address" "$port" "${1:+ $1}"
+	done
+}
+
+# render TEMPLATE: with the values of this data directory.
+render() {
+	local text
+	text=$(<"$1")
+	text=${text//@DATA@/"$data"}
+	text=${text//@RUN@/"$run"}
+	text=${text//@DOMAIN@/"$domain"}
+	text=${text//@DOMAIN_RE@/"${domain//./\\.}"}
+	text=${text//@LISTEN@/"$(listen_lines)"}
+	text=${text//@LISTEN_DEFAULT@/"$(listen_lines default_server)"}
+	printf '%s\n' "$text"
+}
+
+nginx_render() {
+	local template name
+	install -d -m 0750 -o root -g www-data "$data/nginx"
+	install -d -m 0755 "$data/nginx/pages"
+	install -d -m 0700 -o www-data -g www-data "$data/nginx/tmp"
+	install -m 0644 "$here"/pages/* "$data/nginx/pages/"
+	for template in "$here"/templates/*.in; do
+		name=$(basename "$template" .in)
+		render "$template" >"$data/nginx/$name"
+	done
+	nginx_run -t
+}
+
+nginx_run() {
+	nginx -e "$data/nginx/error.log" -p "$data/nginx" \
+		-c "$data/nginx/nginx.conf" "$@"
+}

@@ -1,0 +1,70 @@
+# What the machine must have: a free port, and the kernel's parts.
+
+# port_owner: "name (pid N)" of the listener on $port; fails if there is none.
+port_owner() {
+	local hex inode path pid
+	printf -v hex '%04X' "$port"
+	inode=$(awk -v p=":$hex" '$4 == "0A" && substr($2, length($2) - 4) == p \
+		{ print $10; exit }' /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+	[[ -n $inode ]] || return 1
+	path=$(find /proc/[0-9]*/fd -lname "socket:\[$inode\]" -print -quit \
+		2>/dev/null) || true
+	pid=${path#/proc/}
+	pid=${pid%%/*}
+	if [[ -n $pid && -r /proc/$pid/comm ]]; then
+		echo "$(<"/proc/$pid/comm") (pid $pid)"
+	else
+		echo "another program"
+	fi
+}
+
+check_port() {
+	local owner
+	if owner=$(port_owner); then
+		fail "Port $port is taken by $owner; choose another with --port"
+	fi
+}
+
+check_overlay() {
+	unshare --mount sh -c '
+		d=$(mktemp -d) && mount -t tmpfs warren "$d" &&
+		mkdir "$d/l" "$d/u" "$d/w" "$d/m" &&
+		mount -t overlay -o "lowerdir=$d/l,upperdir=$d/u,workdir=$d/w" \
+			warren "$d/m"
+		rc=$?
+		umount -l "$d"; rmdir "$d"
+		exit $rc' 2>/dev/null
+}
+
+# cgroup_has CONTROLLER: in the v2 tree, or mounted as v1.
+cgroup_has() {
+	grep -qsw "$1" /sys/fs/cgroup/cgroup.controllers ||
+		awk -v c="$1" '$3 == "cgroup" && index("," $4 ",", "," c ",") \
+			{ found = 1 } END { exit !found }' /proc/self/mounts
+}
+
+check_machine() {
+	local ns major minor rest controller
+	IFS=.- read -r major minor rest < <(uname -r)
+	((major > 5 || (major == 5 && minor >= 19))) ||
+		fail "The kernel is $major.$minor; 5.19 or newer is needed for" \
+			"overlays over idmapped mounts"
+	for ns in user pid net mnt ipc uts cgroup; do
+		[[ -e /proc/self/ns/$ns ]] ||
+			fail "The kernel has no $ns namespaces"
+	done
+	unshare --user --map-root-user true 2>/dev/null ||
+		fail "User namespaces cannot be made here" \
+			"(see /proc/sys/user/max_user_namespaces)"
+	unshare --mount --pid --net --ipc --uts --fork true 2>/dev/null ||
+		fail "Namespaces cannot be made here: is this an unprivileged" \
+			"container?"
+	check_overlay || fail "The kernel cannot mount overlayfs here"
+	[[ -e /proc/sys/kernel/seccomp/actions_avail ]] ||
+		fail "The kernel has no seccomp filters"
+	for controller in memory pids cpu; do
+		cgroup_has "$controller" ||
+			fail "There is no cgroup controller \"$controller\"," \
+				"neither v2 nor v1"
+	done
+}
