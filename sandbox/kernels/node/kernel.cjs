@@ -1,0 +1,258 @@
+'use strict';
+/*
+ * The JavaScript and TypeScript kernel: node kernel.cjs javascript|typescript.
+ *
+ * A cell is evaluated by V8's own REPL mode (inspector, replMode), so names
+ * persist, may be declared again and top-level await works; only imports are
+ * rewritten, and types are stripped by esbuild. Frames come and go on fd 3.
+ */
+
+const inspector = require('node:inspector');
+const util = require('node:util');
+const vm = require('node:vm');
+const { Link, RUN, READY, RESULT, ERROR, DONE } = require('./link.cjs');
+const display = require('./display.cjs');
+const errors = require('./errors.cjs');
+const scope = require('./scope.cjs');
+const stdio = require('./stdio.cjs');
+const timers = require('./timers.cjs');
+
+const IMPORTS = /\b(?:import|export)\b/;
+const ACK_GRACE_MS = 1000;
+const later = setImmediate;
+const delay = setTimeout;
+
+class Kernel {
+	constructor(language, fd) {
+		this.typescript = language === 'typescript' &&
+			require('./typescript.cjs');
+		this.extension = this.typescript ? 'ts' : 'js';
+		this.count = 0;
+		this.run = null;
+		this.held = undefined;
+		this.session = new inspector.Session();
+		this.session.connect();
+		this.gate = new vm.Script('__warren.enter()');
+		this.link = new Link(fd, () => this.next());
+		stdio.install();
+		scope.install(this);
+		timers.install(this);
+		process.on('SIGINT', () => this.interrupt());
+		process.on('uncaughtException', (error) => this.report(error));
+		process.on('unhandledRejection', (error) => this.report(error));
+		this.link.send(READY, 0, {
+			language, version: process.versions.node,
+		});
+	}
+
+	/* Start the next run, if one waits and none is on. */
+	next() {
+		if (this.run)
+			return;
+		const frame = this.link.take(RUN);
+		if (!frame)
+			return;
+		const { code, env, cwd } = JSON.parse(frame.payload.toString());
+		const run = { tag: frame.tag, timers: new Set(), undo: [] };
+		this.run = run;
+		this.count++;
+		this.execute(run, String(code), env || {}, cwd)
+			.catch((error) => this.finish(run, error));
+	}
+
+	async execute(run, code, env, cwd) {
+		setUp(run, env, cwd);
+		const name = `cell${this.count}.${this.extension}`;
+		const script = this.prepare(code, name);
+		const value = await this.evaluate(run, script, name);
+		if (this.run !== run)
+			return;
+		if (value !== undefined)
+			this.show(value, false);
+		/* a turn, so that what the cell rejected is still its own */
+		later(() => this.finish(run));
+	}
+
+	prepare(code, name) {
+		let script = code;
+		if (this.typescript)
+			script = this.typescript.strip(code, name);
+		if (IMPORTS.test(script))
+			script = require('./imports.cjs').rewrite(script, name);
+		return literal(script) || script;
+	}
+
+	/* The cell's value, a promise resolved. */
+	async evaluate(run, script, name) {
+		const answer = await new Promise((resolve, reject) => {
+			run.reject = reject;
+			this.guard(() => this.session.post('Runtime.evaluate', {
+				expression: `${script}\n//# sourceURL=${name}`,
+				replMode: true, awaitPromise: true, silent: true,
+			}, (error, result) =>
+				error ? reject(error) : resolve(result)));
+		});
+		const { result, exceptionDetails } = answer;
+		if (exceptionDetails)
+			throw errors.from(exceptionDetails,
+				this.fetch(exceptionDetails.exception),
+				script, name);
+		const value = this.fetch(result);
+		if (!util.types.isPromise(value))
+			return value;
+		return new Promise((resolve, reject) => {
+			run.reject = reject;
+			value.then(resolve, reject);
+		});
+	}
+
+	/* The value behind an inspector's RemoteObject. */
+	fetch(remote) {
+		if (!remote.objectId)
+			return remote.unserializableValue === undefined ?
+				remote.value : special(remote.unserializableValue);
+		this.session.post('Runtime.callFunctionOn', {
+			objectId: remote.objectId, silent: true,
+			functionDeclaration:
+				'function () { "use strict"; __warren.hold(this) }',
+		});
+		this.session.post('Runtime.releaseObject',
+			{ objectId: remote.objectId });
+		const value = this.held;
+		this.held = undefined;
+		return value;
+	}
+
+	/*
+	 * Call fn so that SIGINT stops it, and the microtasks that it leaves,
+	 * even in a loop without end.
+	 */
+	guard(fn) {
+		if (this.guarded)
+			return fn();
+		this.entered = fn;
+		this.guarded = true;
+		try {
+			this.gate.runInThisContext({
+				breakOnSigint: true, displayErrors: false,
+			});
+		} catch (error) {
+			if (error?.code !== 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
+				throw error;
+			this.interrupt();
+		} finally {
+			this.guarded = false;
+		}
+	}
+
+	enter() {
+		const fn = this.entered;
+		this.entered = null;
+		fn();
+		try {
+			process._tickCallback();
+		} catch (error) {
+			this.report(error);
+		}
+	}
+
+	/* Give up the running cell; its timers go with it. */
+	interrupt() {
+		const run = this.run;
+		if (!run || run.over)
+			return;
+		run.over = true;
+		for (const timer of run.timers)
+			timers.clear(timer);
+		const error = errors.interrupted();
+		if (!this.link.unsure)
+			return this.finish(run, error);
+		/* cut within a frame: only its ACK tells that it went out */
+		const dead = delay(() => process.reallyExit(130), ACK_GRACE_MS);
+		this.link.onAck = () => {
+			clearTimeout(dead);
+			this.finish(run, error);
+		};
+	}
+
+	finish(run, error) {
+		if (this.run !== run)
+			return;
+		if (arguments.length > 1)
+			this.link.send(ERROR, run.tag, errors.describe(error));
+		for (const undo of run.undo.reverse())
+			undo();
+		this.link.send(DONE, run.tag, { execution_count: this.count });
+		run.timers = null;
+		this.run = null;
+		this.next();
+	}
+
+	/* An error that no code of the tenant's caught. */
+	report(error) {
+		const payload = errors.describe(error);
+		if (this.run && !this.run.over)
+			this.link.send(ERROR, this.run.tag, payload);
+		else
+			process.stderr.write(payload.traceback.join('\n') + '\n');
+	}
+
+	/* Send a value as a result of the running cell. */
+	show(value, asDisplay) {
+		this.publish(display.bundle(value), asDisplay);
+	}
+
+	publish(mime, asDisplay) {
+		if (this.run && !this.run.over)
+			this.link.send(RESULT, this.run.tag,
+				{ mime, display: asDisplay });
+		else
+			process.stdout.write(`${mime['text/plain'] ?? ''}\n`);
+	}
+}
+
+/* The run's own environment and directory, and the way back. */
+function setUp(run, env, cwd) {
+	for (const [name, value] of Object.entries(env)) {
+		if (value === null)
+			continue;
+		const old = process.env[name];
+		process.env[name] = value;
+		run.undo.push(() => {
+			if (old === undefined)
+				delete process.env[name];
+			else
+				process.env[name] = old;
+		});
+	}
+	if (!cwd)
+		return;
+	const old = process.cwd();
+	process.chdir(cwd);
+	run.undo.push(() => {
+		try {
+			process.chdir(old);
+		} catch {
+			/* it was removed meanwhile: stay */
+		}
+	});
+}
+
+/* A cell that is one object literal is not meant as a block. */
+function literal(script) {
+	if (!/^\s*\{/.test(script) || !/\}\s*$/.test(script))
+		return null;
+	const wrapped = `(${script.trim()}\n)`;
+	try {
+		new vm.Script(wrapped);
+		return wrapped;
+	} catch {
+		return null;
+	}
+}
+
+function special(text) {
+	return text.endsWith('n') ? BigInt(text.slice(0, -1)) : Number(text);
+}
+
+new Kernel(process.argv[2], 3);

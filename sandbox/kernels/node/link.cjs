@@ -1,0 +1,183 @@
+'use strict';
+/*
+ * Frames on the control socket. Writes are synchronous, and a RESULT waits
+ * for its ACK, so that what is printed later cannot overtake it.
+ */
+
+const fs = require('node:fs');
+const net = require('node:net');
+
+const RUN = 0x40, ACK = 0x41;
+const READY = 0x50, RESULT = 0x51, ERROR = 0x53, DONE = 0x54;
+const HEAD = 16;
+const FRAME_MAX = 64 << 20;
+const TEXT_KEPT = 1 << 20;
+
+const cell = new Int32Array(new SharedArrayBuffer(4));
+
+/* Sleep a little, longer each time. */
+function pause(turn) {
+	Atomics.wait(cell, 0, 0, Math.min(2, 0.02 * (turn + 1)));
+}
+
+/* Write all of data to a descriptor, whatever its mode. */
+function writeAll(fd, data) {
+	for (let at = 0, turn = 0; at < data.length;) {
+		try {
+			at += fs.writeSync(fd, data, at);
+			turn = 0;
+		} catch (error) {
+			if (error.code !== 'EAGAIN')
+				throw error;
+			pause(turn++);
+		}
+	}
+}
+
+class Link {
+	/* onFrame() is called when a frame that is no ACK has come. */
+	constructor(fd, onFrame) {
+		this.fd = fd;
+		this.frames = [];
+		this.parts = [];
+		this.size = 0;
+		this.acked = 0;
+		this.onAck = null;
+		/* a frame may have been cut: see Kernel.interrupt */
+		this.unsure = false;
+		this.socket = new net.Socket({ fd, readable: true });
+		this.socket.on('data', (data) => {
+			this.feed(data);
+			if (this.frames.length)
+				onFrame();
+		});
+		for (const event of ['end', 'error', 'close'])
+			this.socket.on(event, () => process.reallyExit(0));
+	}
+
+	take(type) {
+		const at = this.frames.findIndex((each) => each.type === type);
+		return at < 0 ? null : this.frames.splice(at, 1)[0];
+	}
+
+	send(type, tag, object) {
+		const payload = encode(type, object);
+		const head = Buffer.alloc(HEAD);
+		head.writeUInt32LE(payload.length, 0);
+		head.writeUInt16LE(type, 4);
+		head.writeUInt32LE(tag, 8);
+		this.acked = 0;
+		this.unsure = type === RESULT;
+		try {
+			writeAll(this.fd, Buffer.concat([head, payload]));
+		} catch {
+			process.reallyExit(0);
+		}
+		this.unsure = false;
+		if (type === RESULT)
+			this.awaitAck(tag);
+	}
+
+	/*
+	 * An interrupt may end this at any point. It reads no more than one
+	 * head at a time, so that at worst an ACK is lost, which is harmless.
+	 */
+	awaitAck(tag) {
+		for (let turn = 0; this.acked !== tag;) {
+			const part = Buffer.alloc(this.wanted());
+			let got;
+			try {
+				got = fs.readSync(this.fd, part);
+			} catch (error) {
+				if (error.code !== 'EAGAIN')
+					process.reallyExit(0);
+				pause(turn++);
+				continue;
+			}
+			if (!got)
+				process.reallyExit(0);
+			this.feed(part.subarray(0, got));
+		}
+	}
+
+	/* Bytes that the frame that is coming still needs. */
+	wanted() {
+		if (this.size < HEAD)
+			return HEAD - this.size;
+		this.join();
+		return HEAD + this.parts[0].readUInt32LE(0) - this.size;
+	}
+
+	join() {
+		if (this.parts.length > 1)
+			this.parts = [Buffer.concat(this.parts)];
+	}
+
+	feed(data) {
+		this.parts.push(data);
+		this.size += data.length;
+		while (this.size >= HEAD) {
+			if (this.parts[0].length < HEAD)
+				this.join();
+			const whole = HEAD + this.parts[0].readUInt32LE(0);
+			if (this.size < whole)
+				return;
+			this.join();
+			const bytes = this.parts[0];
+			this.accept(bytes.readUInt16LE(4), bytes.readUInt32LE(8),
+				bytes.subarray(HEAD, whole));
+			this.parts = [bytes.subarray(whole)];
+			this.size -= whole;
+		}
+	}
+
+	accept(type, tag, payload) {
+		if (type !== ACK) {
+			this.frames.push({ type, tag, payload });
+			return;
+		}
+		this.acked = tag;
+		this.unsure = false;
+		if (this.onAck) {
+			const onAck = this.onAck;
+			this.onAck = null;
+			onAck();
+		}
+	}
+}
+
+/* object as JSON that fits in a frame, whatever must be left out. */
+function encode(type, object) {
+	let payload = Buffer.from(JSON.stringify(object));
+	while (payload.length > FRAME_MAX) {
+		object = type === RESULT ? withoutLargest(object) :
+			cut(object);
+		payload = Buffer.from(JSON.stringify(object));
+	}
+	return payload;
+}
+
+function withoutLargest(object) {
+	const mime = { ...object.mime };
+	const sizes = Object.entries(mime).map(([key, value]) =>
+		[Buffer.byteLength(JSON.stringify(value)), key]);
+	const [size, key] = sizes.sort((a, b) => b[0] - a[0])[0];
+	const note = `[${key} of ${size} bytes is too large to send]`;
+	if (key === 'text/plain') {
+		mime[key] = mime[key].slice(0, TEXT_KEPT) + note;
+	} else {
+		delete mime[key];
+		mime['text/plain'] = (mime['text/plain'] ?? '') + note;
+	}
+	return { ...object, mime };
+}
+
+function cut({ ename, evalue, traceback }) {
+	return {
+		ename, evalue: evalue.slice(0, TEXT_KEPT),
+		traceback: traceback.slice(0, 20).map(
+			(line) => line.slice(0, TEXT_KEPT)),
+	};
+}
+
+module.exports = { Link, writeAll, RUN, READY, RESULT, ERROR, DONE };

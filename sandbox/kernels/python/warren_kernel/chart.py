@@ -1,0 +1,284 @@
+"""A matplotlib figure as data: what a chart shows, without its looks.
+
+{"type", "title", "x": axis, "y": axis, "elements": [...]}, an axis is
+{"label", "unit", "scale", "ticks": [{"value", "label"}]}. Elements by type:
+line, scatter {label, points}; bar {label, value, group}; pie {label, angle,
+radius}; box {label, min, q1, median, q3, max, outliers}. A figure with
+several axes is {"type": "super", "title", "elements": [chart, ...]}.
+"""
+
+import re
+
+from matplotlib import collections, colors, container, patches
+from matplotlib import dates as mdates
+from matplotlib.category import StrCategoryConverter
+from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+from .jsonable import loose
+
+POINTS_MAX = 100_000
+UNIT = re.compile(r"[(\[]([^()\[\]]+)[)\]]\s*$")
+
+
+def chart_of(figure):
+    """The figure's chart, or None if nothing in it has a chart type."""
+    try:
+        charts = [_axes_chart(axes) for axes in figure.axes
+                  if axes.get_visible() and not _is_colorbar(axes)]
+    except Exception:
+        return None  # a picture without data is still a result
+    if all(chart["type"] == "unknown" for chart in charts):
+        return None
+    if len(charts) == 1:
+        return charts[0]
+    title = figure._suptitle.get_text() if figure._suptitle else ""
+    return {"type": "super", "title": loose(title), "elements": charts}
+
+
+def on_axes_import(module):
+    """Keep the numbers of box plots, which their artists no longer have."""
+    draw = module.Axes.bxp
+
+    def bxp(self, bxpstats, positions=None, vert=None, *args, **kwargs):
+        artists = draw(self, bxpstats, positions, vert, *args, **kwargs)
+        boxes = self.__dict__.setdefault("_warren_boxes", [])
+        at = positions
+        if at is None:
+            at = range(1, len(bxpstats) + 1)
+        upright = vert is not False and (
+            kwargs.get("orientation") != "horizontal")
+        boxes.extend((stats, place, upright)
+                     for stats, place in zip(bxpstats, at))
+        return artists
+
+    bxp.__doc__ = draw.__doc__
+    module.Axes.bxp = bxp
+
+
+def _is_colorbar(axes):
+    return axes.get_label() == "<colorbar>" or hasattr(axes, "_colorbar")
+
+
+def _axes_chart(axes):
+    readers = (("pie", _pie), ("box", _boxes), ("bar", _bars),
+               ("scatter", _scatters), ("line", _lines))
+    kind, elements = "unknown", []
+    for kind_name, read in readers:
+        elements = read(axes)
+        if elements:
+            kind = kind_name
+            break
+    chart = {"type": kind, "title": loose(axes.get_title()),
+             "x": _axis(axes, axes.xaxis), "y": _axis(axes, axes.yaxis),
+             "elements": elements}
+    return chart
+
+
+# Axes
+
+
+def _axis(axes, axis):
+    label = axis.get_label_text()
+    unit = UNIT.search(label)
+    low, high = sorted(axis.get_view_interval())
+    locations = [at for at in axis.get_majorticklocs() if low <= at <= high]
+    texts = axis.get_major_formatter().format_ticks(locations)
+    return {"label": loose(label), "unit": unit and loose(unit.group(1)),
+            "scale": _scale(axes, axis),
+            "ticks": [{"value": value, "label": loose(text)} for value, text
+                      in zip(_values(axes, axis, locations), texts)]}
+
+
+def _converter(axis):
+    get = getattr(axis, "get_converter", None)
+    return get() if get else axis.converter
+
+
+def _is_date(axis):
+    return "Date" in type(_converter(axis)).__name__
+
+
+def _freq(axes, axis):
+    """pandas plots periods as ordinals of this frequency."""
+    return getattr(axes, "freq", None) if axis is axes.xaxis else None
+
+
+def _scale(axes, axis):
+    if isinstance(_converter(axis), StrCategoryConverter):
+        return "categorical"
+    if _is_date(axis) or _freq(axes, axis) is not None:
+        return "datetime"
+    return axis.get_scale()
+
+
+def _values(axes, axis, numbers):
+    """Axis positions as what the tenant plotted: dates, names, numbers."""
+    scale = _scale(axes, axis)
+    if scale == "categorical":
+        names = {at: name for name, at in axis.units._mapping.items()}
+        return [loose(names.get(at, at)) for at in numbers]
+    if scale != "datetime":
+        return [loose(float(at)) for at in numbers]
+    freq = _freq(axes, axis)
+    if freq is None:
+        return [mdates.num2date(at).replace(tzinfo=None).isoformat()
+                if at == at else None for at in numbers]
+    import pandas
+    return [pandas.Period(ordinal=int(at), freq=freq).start_time.isoformat()
+            for at in numbers]
+
+
+def _tick_names(axes, axis):
+    """Names at positions, where the axis has names and not numbers."""
+    formatter = axis.get_major_formatter()
+    named = isinstance(formatter, (FixedFormatter, FuncFormatter))
+    if not named and _scale(axes, axis) not in ("categorical", "datetime"):
+        return []
+    locations = axis.get_majorticklocs()
+    if _scale(axes, axis) == "datetime":
+        return []
+    return list(zip(locations, formatter.format_ticks(locations)))
+
+
+def _name_at(axes, axis, at):
+    names = _tick_names(axes, axis)
+    if names:
+        near, name = min(names, key=lambda pair: abs(pair[0] - at))
+        if name and abs(near - at) < 0.5:
+            return loose(name)
+    value = _values(axes, axis, [at])[0]
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+# Labels
+
+
+def _legend(axes):
+    """Colour to text, as the legend has it."""
+    legend = axes.get_legend()
+    if legend is None:
+        return {}
+    handles = getattr(legend, "legend_handles", None)
+    if handles is None:
+        handles = legend.legendHandles
+    return {_colour(handle): text.get_text()
+            for handle, text in zip(handles, legend.get_texts())}
+
+
+def _colour(artist):
+    get = getattr(artist, "get_facecolor", None) or artist.get_color
+    colour = get()
+    if hasattr(colour, "ndim") and colour.ndim == 2:
+        if not len(colour):
+            return None
+        colour = colour[0]
+    try:
+        return colors.to_hex(colour)
+    except ValueError:
+        return None
+
+
+def _label(artist, legend):
+    text = str(artist.get_label() or "")
+    if text and not text.startswith("_"):
+        return loose(text)
+    return loose(legend.get(_colour(artist)))
+
+
+# Elements
+
+
+def _points(axes, xs, ys):
+    return [list(pair) for pair in zip(_values(axes, axes.xaxis, xs),
+                                       _values(axes, axes.yaxis, ys))]
+
+
+def _lines(axes):
+    legend = _legend(axes)
+    elements = []
+    for line in axes.lines:
+        xs, ys = line.get_xdata(orig=False), line.get_ydata(orig=False)
+        if not len(xs) or line.get_transform() != axes.transData:
+            continue  # a legend's stand-in, or a guide such as axhline
+        if len(xs) > POINTS_MAX:
+            return []
+        elements.append({"label": _label(line, legend),
+                         "points": _points(axes, xs, ys)})
+    return elements
+
+
+def _scatters(axes):
+    legend = _legend(axes)
+    elements = []
+    for dots in axes.collections:
+        if not isinstance(dots, collections.PathCollection):
+            continue
+        places = dots.get_offsets()
+        if not len(places):
+            continue
+        if len(places) > POINTS_MAX:
+            return []
+        elements.extend(_split_by_colour(axes, dots, places, legend))
+    return elements
+
+
+def _split_by_colour(axes, dots, places, legend):
+    """One element, or one for each colour that the legend names."""
+    points = _points(axes, places[:, 0], places[:, 1])
+    faces = dots.get_facecolors()
+    names = [None]
+    if len(faces) == len(places) and legend:
+        names = [legend.get(colors.to_hex(face)) for face in faces]
+    if len(set(names)) < 2:
+        return [{"label": _label(dots, legend), "points": points}]
+    groups = {}
+    for name, point in zip(names, points):
+        groups.setdefault(name, []).append(point)
+    return [{"label": loose(name), "points": group}
+            for name, group in groups.items()]
+
+
+def _bars(axes):
+    legend = _legend(axes)
+    elements = []
+    for bars in axes.containers:
+        if not isinstance(bars, container.BarContainer) or not len(bars):
+            continue
+        group = str(bars.get_label() or "")
+        if not group or group.startswith("_"):
+            group = legend.get(_colour(bars[0]))
+        flat = getattr(bars, "orientation", None) == "horizontal"
+        for bar in bars:
+            if flat:
+                at, value = bar.get_y() + bar.get_height() / 2, bar.get_width()
+            else:
+                at, value = bar.get_x() + bar.get_width() / 2, bar.get_height()
+            axis = axes.yaxis if flat else axes.xaxis
+            elements.append({"label": _name_at(axes, axis, at),
+                             "value": loose(float(value)),
+                             "group": loose(group)})
+    return elements
+
+
+def _pie(axes):
+    return [{"label": loose(_hide(wedge.get_label())),
+             "angle": float(wedge.theta2 - wedge.theta1),
+             "radius": float(wedge.r)}
+            for wedge in axes.patches if isinstance(wedge, patches.Wedge)]
+
+
+def _hide(label):
+    return "" if str(label).startswith("_") else str(label)
+
+
+def _boxes(axes):
+    elements = []
+    for stats, place, upright in getattr(axes, "_warren_boxes", ()):
+        axis = axes.xaxis if upright else axes.yaxis
+        elements.append({
+            "label": _name_at(axes, axis, float(place)),
+            "min": loose(stats["whislo"]), "q1": loose(stats["q1"]),
+            "median": loose(stats["med"]), "q3": loose(stats["q3"]),
+            "max": loose(stats["whishi"]),
+            "outliers": [loose(each) for each in stats.get("fliers", ())]})
+    return elements
