@@ -17,7 +17,8 @@
 /* What a key may do; each allows what those before it allow. */
 #define KEY_SCOPES(X)                                                          \
 	X(READ, "read")                                                        \
-	X(FULL, "full")
+	X(EXEC, "exec")                                                        \
+	X(MANAGE, "manage")
 
 enum key_scope {
 	KEY_NONE = 0,
@@ -50,7 +51,7 @@ struct ctl_auth {
 /** ctl_key_scope(text): KEY_NONE when there is no such scope. */
 enum key_scope ctl_key_scope(const char *text);
 
-/** ctl_key_scope_name(scope): "read", "full". */
+/** ctl_key_scope_name(scope): "read", "exec", "manage". */
 const char *ctl_key_scope_name(enum key_scope scope);
 
 /**

@@ -1,0 +1,250 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/ctl_sandbox.h"
+#include "store/stmt.h"
+
+static const char *const state_names[] = {
+    "",
+#define X(name, text) text,
+    SANDBOX_STATES(X)
+#undef X
+};
+
+#define STATE_COUNT (sizeof(state_names) / sizeof(state_names[0]))
+
+const char *ctl_sandbox_state_name(enum sandbox_state s)
+{
+	return (size_t)s < STATE_COUNT ? state_names[s] : "";
+}
+
+enum sandbox_state ctl_sandbox_state(const char *text)
+{
+	for (size_t i = 1; i < STATE_COUNT; i++)
+		if (strcmp(text, state_names[i]) == 0)
+			return (enum sandbox_state)i;
+	return SANDBOX_NONE;
+}
+
+void ctl_sandbox_free(struct ctl_sandbox *s)
+{
+	free(s->network);
+	free(s->labels);
+	free(s->env);
+	s->network = s->labels = s->env = NULL;
+}
+
+static enum err sandbox_row(struct stmt *q, struct ctl_sandbox *out,
+			    struct errinfo *e)
+{
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	enum err r;
+
+	stmt_col_copy(q, 0, s.id, sizeof(s.id));
+	stmt_col_copy(q, 1, s.name, sizeof(s.name));
+	s.state = ctl_sandbox_state(stmt_col_text(q, 2));
+	stmt_col_copy(q, 3, s.image, sizeof(s.image));
+	stmt_col_copy(q, 4, s.user, sizeof(s.user));
+	s.network = stmt_col_dup(q, 5);
+	s.labels = stmt_col_dup(q, 6);
+	s.env = stmt_col_dup(q, 7);
+	s.memory_bytes = (uint64_t)stmt_col_int(q, 8);
+	s.cpu_millis = (uint32_t)stmt_col_int(q, 9);
+	s.pids = (uint32_t)stmt_col_int(q, 10);
+	s.sleep_after_ms = stmt_col_int(q, 11);
+	s.keep_alive = stmt_col_int(q, 12) != 0;
+	s.expires_ms = stmt_col_int(q, 13);
+	s.created_ms = stmt_col_int(q, 14);
+	s.last_active_ms = stmt_col_int(q, 15);
+	r = stmt_copied(q, e);
+	if (r != ERR_NONE)
+		return r;
+	*out = s;
+	s.network = s.labels = s.env = NULL;
+	return ERR_NONE;
+}
+
+/* By name or id; one that is being deleted is in ${out} too. */
+static enum err sandbox_any(struct store_conn *c, enum stmt_id id,
+			    const char *tenant, const char *key,
+			    struct ctl_sandbox *out, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	enum err r = stmt_use(c, id, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":tenant", tenant);
+	stmt_text(&q, id == STMT_SANDBOX_FIND ? ":name" : ":id", key);
+	r = stmt_row(&q, e);
+	if (r == ERR_NOT_FOUND)
+		return err_set(e, r, 0, "no such sandbox");
+	return r == ERR_NONE ? sandbox_row(&q, out, e) : r;
+}
+
+static enum err sandbox_one(struct store_conn *c, enum stmt_id id,
+			    const char *tenant, const char *key,
+			    struct ctl_sandbox *out, struct errinfo *e)
+{
+	struct ctl_sandbox s;
+	enum err r = sandbox_any(c, id, tenant, key, &s, e);
+
+	if (r != ERR_NONE)
+		return r;
+	if (s.state == SANDBOX_DELETING) {
+		ctl_sandbox_free(&s);
+		return err_set(e, ERR_NOT_FOUND, 0, "no such sandbox");
+	}
+	*out = s;
+	return ERR_NONE;
+}
+
+enum err ctl_sandbox_find(struct store_conn *c, const char *tenant,
+			  const char *name, struct ctl_sandbox *out,
+			  struct errinfo *e)
+{
+	return sandbox_one(c, STMT_SANDBOX_FIND, tenant, name, out, e);
+}
+
+enum err ctl_sandbox_get(struct store_conn *c, const char *tenant,
+			 const char *id, struct ctl_sandbox *out,
+			 struct errinfo *e)
+{
+	return sandbox_one(c, STMT_SANDBOX_GET, tenant, id, out, e);
+}
+
+static bool sandbox_fits(const char *s, size_t max)
+{
+	return strnlen(s != NULL ? s : "", max + 1) <= max;
+}
+
+static enum err sandbox_spec_ok(const struct ctl_sandbox_spec *s,
+				struct errinfo *e)
+{
+	if (s->name[0] == '\0' || !sandbox_fits(s->name, CTL_SANDBOX_NAME_MAX))
+		return err_set(e, ERR_ARG, 0, "name");
+	if (!sandbox_fits(s->image, CTL_SANDBOX_IMAGE_MAX))
+		return err_set(e, ERR_ARG, 0, "image");
+	if (!sandbox_fits(s->user, CTL_SANDBOX_USER_MAX))
+		return err_set(e, ERR_ARG, 0, "user");
+	if (!sandbox_fits(s->network, CTL_SANDBOX_NETWORK_MAX))
+		return err_set(e, ERR_ARG, 0, "network");
+	if (!sandbox_fits(s->labels, CTL_SANDBOX_LABELS_MAX))
+		return err_set(e, ERR_ARG, 0, "labels");
+	if (!sandbox_fits(s->env, CTL_SANDBOX_ENV_MAX))
+		return err_set(e, ERR_ARG, 0, "env");
+	if (s->memory_bytes > INT64_MAX)
+		return err_set(e, ERR_ARG, 0, "limits.memoryBytes");
+	return ERR_NONE;
+}
+
+static enum err sandbox_add(struct store_conn *c, const char *tenant,
+			    const struct ctl_sandbox_spec *s, bool *made,
+			    struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	id_sandbox_t id;
+	uint64_t n;
+	enum err r = stmt_use(c, STMT_SANDBOX_ADD, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	id_sandbox(id);
+	stmt_text(&q, ":id", id);
+	stmt_text(&q, ":tenant", tenant);
+	stmt_text(&q, ":name", s->name);
+	stmt_text(&q, ":image", s->image);
+	stmt_text(&q, ":user", s->user);
+	stmt_text(&q, ":network", s->network);
+	stmt_text(&q, ":labels", s->labels != NULL ? s->labels : "{}");
+	stmt_text(&q, ":env", s->env != NULL ? s->env : "{}");
+	stmt_int(&q, ":memory_bytes", (int64_t)s->memory_bytes);
+	stmt_int(&q, ":cpu_millis", s->cpu_millis);
+	stmt_int(&q, ":pids", s->pids);
+	stmt_int(&q, ":sleep_after_ms", s->sleep_after_ms);
+	stmt_int(&q, ":keep_alive", s->keep_alive);
+	stmt_int(&q, ":expires_at", s->expires_ms);
+	stmt_int(&q, ":now", clock_unix_ms());
+	r = stmt_run(&q, &n, e);
+	if (r == ERR_NONE)
+		*made = n == 1;
+	return r;
+}
+
+enum err ctl_sandbox_reserve(struct store_conn *c, const char *tenant,
+			     const struct ctl_sandbox_spec *spec,
+			     struct ctl_sandbox *out, bool *made,
+			     struct errinfo *e)
+{
+	struct ctl_sandbox s;
+	bool is_new = false;
+	enum err r = sandbox_spec_ok(spec, e);
+
+	if (r != ERR_NONE)
+		return r;
+	/* Most calls find it: look before taking the write lock. */
+	r = sandbox_any(c, STMT_SANDBOX_FIND, tenant, spec->name, &s, e);
+	if (r == ERR_NOT_FOUND) {
+		r = sandbox_add(c, tenant, spec, &is_new, e);
+		if (r == ERR_NONE)
+			r = sandbox_any(c, STMT_SANDBOX_FIND, tenant,
+					spec->name, &s, e);
+	}
+	if (r != ERR_NONE)
+		return r;
+	if (s.state == SANDBOX_DELETING) {
+		ctl_sandbox_free(&s);
+		return err_set(e, ERR_STATE, 0, "it is being deleted");
+	}
+	*out = s;
+	*made = is_new;
+	return ERR_NONE;
+}
+
+enum err ctl_sandbox_list(struct store_conn *c, const char *tenant,
+			  const struct ctl_sandbox_filter *filter,
+			  struct ctl_sandbox_list *out, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	OWN(ctl_sandbox_list_free) struct ctl_sandbox_list l = {.n = 0};
+	size_t limit = filter->limit != 0 ? filter->limit : 100;
+	bool label = filter->label_key != NULL && filter->label_key[0] != '\0';
+	bool row, more = false;
+	enum err r = stmt_use(c, STMT_SANDBOX_LIST, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	if (limit > CTL_SANDBOX_PAGE_MAX)
+		limit = CTL_SANDBOX_PAGE_MAX;
+	stmt_text(&q, ":tenant", tenant);
+	stmt_text(&q, ":after", filter->after);
+	stmt_text(&q, ":state", ctl_sandbox_state_name(filter->state));
+	stmt_text(&q, ":label", label ? filter->label_key : "");
+	stmt_int(&q, ":any_value", filter->label_value == NULL);
+	stmt_text(&q, ":value", filter->label_value);
+	while ((r = stmt_step(&q, &row, e)) == ERR_NONE && row) {
+		more = l.n == limit;
+		if (more)
+			break;
+		r = stmt_grow(&l.rows, l.n, sizeof(*l.rows), e);
+		if (r == ERR_NONE)
+			r = sandbox_row(&q, &l.rows[l.n], e);
+		if (r != ERR_NONE)
+			return r;
+		l.n++;
+	}
+	if (r != ERR_NONE)
+		return r;
+	*out = (struct ctl_sandbox_list){STEAL(l.rows), l.n, more};
+	l.n = 0;
+	return ERR_NONE;
+}
+
+void ctl_sandbox_list_free(struct ctl_sandbox_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		ctl_sandbox_free(&l->rows[i]);
+	free(l->rows);
+	*l = (struct ctl_sandbox_list){.n = 0};
+}
