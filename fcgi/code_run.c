@@ -1,0 +1,382 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "fcgi/answer.h"
+#include "fcgi/code_run.h"
+#include "fcgi/pool.h"
+
+#define RUN_TICK_MS 1000
+#define RUN_EVENT_MAX (256U * MIB)
+
+enum run_stream { RUN_STDOUT, RUN_STDERR };
+
+static const char *const run_stream_names[] = {"stdout", "stderr"};
+
+void code_run_init(struct code_run *run, struct request *rq, const char *id,
+		   bool live)
+{
+	*run = (struct code_run){
+	    .rq = rq,
+	    .id = id,
+	    .live = live,
+	    .execution_count = -1,
+	    .text = {BUF_INIT(CODE_RUN_LOG_MAX), BUF_INIT(CODE_RUN_LOG_MAX)},
+	};
+	json_out_init(&run->results, CODE_RUN_RESULTS_MAX);
+	json_out_init(&run->error, RUN_EVENT_MAX);
+	json_out_array(&run->results, NULL);
+}
+
+void code_run_free(struct code_run *run)
+{
+	buf_free(&run->text[RUN_STDOUT]);
+	buf_free(&run->text[RUN_STDERR]);
+	json_out_free(&run->results);
+	json_out_free(&run->error);
+}
+
+/* ---- output ---- */
+
+static enum err run_send_text(struct code_run *run, enum run_stream stream,
+			      const struct buf *text,
+			      const struct keeper_event *ev, struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o;
+
+	json_out_init(&o, RUN_EVENT_MAX);
+	json_out_object(&o, NULL);
+	json_out_text(&o, "type", run_stream_names[stream]);
+	json_out_textn(&o, "text", buf_str(text), text->len);
+	json_out_time(&o, "timestamp", ev->unix_ms);
+	json_out_end(&o);
+	return sse_send(&run->sse, ev->seq, &o, e);
+}
+
+/* Keep what fits, and nothing after what did not. */
+static void run_keep_text(struct code_run *run, enum run_stream stream,
+			  const struct buf *text)
+{
+	struct buf *to = &run->text[stream];
+
+	if (text->len <= to->max_bytes - to->len) {
+		buf_add(to, buf_str(text), text->len);
+		return;
+	}
+	to->max_bytes = to->len;
+	run->truncated = true;
+}
+
+/* ${data} NULL: the stream ended. */
+static enum err run_text(struct code_run *run, enum run_stream stream,
+			 const char *data, size_t n,
+			 const struct keeper_event *ev, struct errinfo *e)
+{
+	OWN(buf_free) struct buf text = BUF_INIT(3 * n + 16);
+
+	if (data != NULL)
+		utf8_decode(&run->part[stream], data, n, &text);
+	else
+		utf8_end(&run->part[stream], &text);
+	if (!buf_ok(&text))
+		return err_set(e, ERR_NOMEM, 0, "output");
+	if (text.len == 0)
+		return ERR_NONE;
+	if (run->live)
+		return run_send_text(run, stream, &text, ev, e);
+	run_keep_text(run, stream, &text);
+	return ERR_NONE;
+}
+
+/* ---- results and errors ---- */
+
+static enum err run_send_error(struct code_run *run, uint64_t seq,
+			       const struct code_result *got, const char *name,
+			       const char *message, struct errinfo *e)
+{
+	struct json_out *o = &run->error;
+
+	json_out_free(o);
+	json_out_init(o, RUN_EVENT_MAX);
+	json_out_object(o, NULL);
+	if (run->live)
+		json_out_text(o, "type", "error");
+	if (got != NULL) {
+		code_result_put_error(got, run->live ? "ename" : "name",
+				      run->live ? "evalue" : "message", o);
+	} else {
+		json_out_text(o, run->live ? "ename" : "name", name);
+		json_out_text(o, run->live ? "evalue" : "message", message);
+		json_out_array(o, "traceback");
+		json_out_end(o);
+	}
+	json_out_end(o);
+	run->failed = true;
+	return run->live ? sse_send(&run->sse, seq, o, e) : ERR_NONE;
+}
+
+static enum err run_error(struct code_run *run, uint64_t seq, const char *name,
+			  const char *message, struct errinfo *e)
+{
+	return run_send_error(run, seq, NULL, name, message, e);
+}
+
+static enum err run_send_result(struct code_run *run, uint64_t seq,
+				const struct code_result *got,
+				struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o;
+
+	json_out_init(&o, RUN_EVENT_MAX);
+	json_out_object(&o, NULL);
+	json_out_text(&o, "type", "result");
+	code_result_put(got, &o);
+	json_out_end(&o);
+	if (!json_out_ok(&o))
+		return run_error(run, seq, "ResultTooLarge",
+				 "A result is too large to be sent", e);
+	return sse_send(&run->sse, seq, &o, e);
+}
+
+/* A result that does not fit any more leaves the ones before it whole. */
+static void run_keep_result(struct code_run *run,
+			    const struct code_result *got)
+{
+	struct json_out before = run->results;
+	size_t len = before.b.len;
+
+	json_out_object(&run->results, NULL);
+	code_result_put(got, &run->results);
+	json_out_end(&run->results);
+	if (buf_ok(&run->results.b))
+		return;
+	before.b = run->results.b;
+	before.b.failed = false;
+	before.b.len = len;
+	run->results = before;
+	run->truncated = true;
+}
+
+/* RESULT, ERROR and DONE are the kernel's words: tenant code. */
+static enum err run_kernel(struct code_run *run, const struct keeper_event *ev,
+			   struct errinfo *e)
+{
+	OWN(code_result_free) struct code_result got = {0};
+	enum err r = code_result_read(&got, ev->kind, ev->data, ev->len, e);
+
+	if (r == ERR_PEER)
+		return run_error(run, ev->seq, "MalformedResult", e->text, e);
+	if (r != ERR_NONE)
+		return run_error(run, ev->seq, "ResultTooLarge",
+				 "No memory for a result", e);
+	if (ev->kind == EVENT_DONE)
+		run->execution_count = got.execution_count;
+	else if (ev->kind == EVENT_ERROR)
+		return run_send_error(run, ev->seq, &got, NULL, NULL, e);
+	else if (run->live)
+		return run_send_result(run, ev->seq, &got, e);
+	else
+		run_keep_result(run, &got);
+	return ERR_NONE;
+}
+
+/* ---- the end ---- */
+
+static void run_put_end(const struct code_run *run,
+			const struct keeper_end *end, struct json_out *o)
+{
+	json_out_text(o, "reason", end_reason_name(end->reason));
+	json_out_text(o, "state", end->kernel_lost ? "lost" : "kept");
+	json_out_text(o, "executionId", run->id);
+	json_out_int(o, "durationMs", end->duration_ms);
+	if (run->truncated || end->dropped_bytes > 0)
+		json_out_bool(o, "truncated", true);
+}
+
+static enum err run_complete(struct code_run *run, uint64_t seq,
+			     const struct keeper_end *end, struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o;
+
+	json_out_init(&o, RUN_EVENT_MAX);
+	json_out_object(&o, NULL);
+	json_out_text(&o, "type", "execution_complete");
+	if (run->execution_count >= 0)
+		json_out_int(&o, "execution_count", run->execution_count);
+	run_put_end(run, end, &o);
+	json_out_now(&o);
+	json_out_end(&o);
+	return sse_send(&run->sse, seq, &o, e);
+}
+
+static void run_put_log(const struct code_run *run, enum run_stream stream,
+			struct json_out *o)
+{
+	const struct buf *text = &run->text[stream];
+
+	json_out_array(o, run_stream_names[stream]);
+	if (text->len > 0)
+		json_out_textn(o, NULL, buf_str(text), text->len);
+	json_out_end(o);
+}
+
+static enum err run_answer(struct code_run *run, const struct keeper_end *end,
+			   struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o;
+
+	json_out_init(&o, RUN_EVENT_MAX);
+	json_out_end(&run->results);
+	json_out_object(&o, NULL);
+	json_out_bool(&o, "success", !run->failed);
+	json_out_object(&o, "logs");
+	run_put_log(run, RUN_STDOUT, &o);
+	run_put_log(run, RUN_STDERR, &o);
+	json_out_end(&o);
+	json_out_raw(&o, "results", buf_str(&run->results.b));
+	if (run->failed)
+		json_out_raw(&o, "error", buf_str(&run->error.b));
+	if (run->execution_count >= 0)
+		json_out_int(&o, "executionCount", run->execution_count);
+	run_put_end(run, end, &o);
+	json_out_now(&o);
+	json_out_end(&o);
+	return answer_json(run->rq, 200, &o, e);
+}
+
+/* Why a kernel died, or a run did not come to its end, for people. */
+static const char *run_why(const struct keeper_end *end)
+{
+	switch (end->reason) {
+	case END_OUT_OF_MEMORY:
+		return "the sandbox was out of memory";
+	case END_TIMED_OUT:
+		return "the run's time was over";
+	case END_KILLED:
+		return "it was killed";
+	case END_INTERRUPTED:
+		return "it was interrupted";
+	case END_OUTPUT_LIMIT:
+		return "its output reached the limit";
+	case END_DISK_LIMIT:
+		return "the disk reached its limit";
+	case END_SANDBOX_GONE:
+		return "the sandbox ended";
+	case END_SIGNALLED:
+		return "a signal ended it";
+	case END_EXITED:
+	case END_NONE:
+		return "it exited by itself";
+	}
+	return "it ended";
+}
+
+static enum err run_end_error(struct code_run *run, uint64_t seq,
+			      const struct keeper_end *end, struct errinfo *e)
+{
+	char text[160];
+
+	if (end->kernel_lost) {
+		snprintf(text, sizeof(text),
+			 "The kernel died: %s (exit code %d). Its variables "
+			 "are lost; the next run starts a fresh one.",
+			 run_why(end), (int)end->exit_code);
+		return run_error(run, seq, "KernelDied", text, e);
+	}
+	if (run->failed || end->reason == END_EXITED)
+		return ERR_NONE;
+	snprintf(text, sizeof(text), "The run did not come to its end: %s",
+		 run_why(end));
+	return run_error(run, seq, "Interrupted", text, e);
+}
+
+/* ${ev} is the END, or one made up for a sandbox that is gone. */
+static enum err run_end(struct code_run *run, const struct keeper_event *ev,
+			struct errinfo *e)
+{
+	enum err r = run_text(run, RUN_STDOUT, NULL, 0, ev, e);
+
+	run->over = true;
+	if (r == ERR_NONE)
+		r = run_text(run, RUN_STDERR, NULL, 0, ev, e);
+	if (r == ERR_NONE)
+		r = run_end_error(run, ev->seq, &ev->end, e);
+	if (r != ERR_NONE)
+		return r;
+	return run->live ? run_complete(run, ev->seq, &ev->end, e)
+			 : run_answer(run, &ev->end, e);
+}
+
+static enum err run_gone(struct code_run *run, struct errinfo *e)
+{
+	struct keeper_event ev = {
+	    .kind = EVENT_END,
+	    .unix_ms = clock_unix_ms(),
+	    .end = {.exit_code = -1,
+		    .reason = END_SANDBOX_GONE,
+		    .kernel_lost = true},
+	};
+
+	log_line(LOG_WARN, "%s: run %s: %s: %s", run->rq->id, run->id,
+		 err_name(e->code), e->text);
+	return run_end(run, &ev, e);
+}
+
+static enum err run_event(struct code_run *run, const struct keeper_event *ev,
+			  struct errinfo *e)
+{
+	switch (ev->kind) {
+	case EVENT_OUT:
+		return run_text(run, RUN_STDOUT, ev->data, ev->len, ev, e);
+	case EVENT_ERR:
+		return run_text(run, RUN_STDERR, ev->data, ev->len, ev, e);
+	case EVENT_RESULT:
+	case EVENT_ERROR:
+	case EVENT_DONE:
+		return run_kernel(run, ev, e);
+	case EVENT_END:
+		return run_end(run, ev, e);
+	}
+	return ERR_NONE;
+}
+
+static enum err run_step(struct code_run *run, struct link *l,
+			 struct errinfo *e)
+{
+	int64_t tick = run->live ? run->sse.beat_at_ms
+				 : clock_mono_ms() + RUN_TICK_MS;
+	struct link_event got;
+	enum err r = link_next(l, tick, &got, e);
+
+	if (r != ERR_NONE)
+		return link_client_gone(e) ? r : run_gone(run, e);
+	switch (got.got) {
+	case LINK_EVENT:
+		return run_event(run, &got.ev, e);
+	case LINK_GAP:
+		run->truncated = true;
+		return ERR_NONE;
+	case LINK_TICK:
+		return run->live ? sse_beat(&run->sse, e) : ERR_NONE;
+	case LINK_REPLAYED:
+		return ERR_NONE;
+	}
+	return ERR_NONE;
+}
+
+enum err code_run_follow(struct code_run *run, struct link *l,
+			 struct errinfo *e)
+{
+	enum err r;
+
+	answer_header(run->rq, "X-Execution-Id", "%s", run->id);
+	r = run->live ? sse_begin(&run->sse, run->rq, e) : pool_long(run->rq, e);
+	if (r != ERR_NONE && !run->rq->answering)
+		return r;
+	route_park(run->rq);
+	while (r == ERR_NONE && !run->over)
+		r = run_step(run, l, e);
+	return run->rq->broken ? ERR_NONE : r;
+}

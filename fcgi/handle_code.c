@@ -1,0 +1,262 @@
+/* Code runs in contexts, and whether there are interpreters at all. */
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "fcgi/answer.h"
+#include "fcgi/body.h"
+#include "fcgi/code_context.h"
+#include "fcgi/code_run.h"
+#include "store/node_execution.h"
+
+#define CODE_MAX (8U * MIB)
+#define CODE_PAYLOAD_MAX (56U * MIB) /* each byte may need six */
+#define CODE_RING_BYTES (4U * MIB)
+#define CODE_KERNEL_MS 15000
+#define CODE_ANSWER_MAX (64U * KIB)
+
+struct code_body {
+	const char *context;
+	const char *code;
+	const char *language;
+	const char *cwd;
+	const char *on_disconnect;
+	struct json_object *env;
+	int64_t timeout_ms;
+};
+
+#define AT(member) offsetof(struct code_body, member)
+
+static const struct json_field code_fields[] = {
+    {"context_id", "contextId", JSON_TEXT, AT(context), false, 0, ID_MAX},
+    {"code", NULL, JSON_TEXT, AT(code), true, 0, CODE_MAX},
+    {"language", NULL, JSON_TEXT, AT(language), false, 0, 64},
+    {"cwd", NULL, JSON_TEXT, AT(cwd), false, 0, NODE_CWD_MAX},
+    {"env_vars", "envVars", JSON_ENV, AT(env), false, 0, 0},
+    {"timeout_ms", "timeoutMs", JSON_INT, AT(timeout_ms), false, 1, INT32_MAX},
+    {"onDisconnect", NULL, JSON_TEXT, AT(on_disconnect), false, 0, 16},
+    {"sessionId", NULL, JSON_SKIP, 0, false, 0, 0},
+};
+
+#undef AT
+
+/* ---- which context ---- */
+
+static enum err code_default(struct request *rq, struct link *l,
+			     const struct code_lang *lang,
+			     struct node_context *ctx, struct errinfo *e)
+{
+	struct code_context_want want = {.lang = lang};
+	id_text_t id;
+	enum err r;
+
+	snprintf(id, sizeof(id), "default-%s", lang->name);
+	want.id = id;
+	r = node_context_get(rq->store, rq->sandbox.id, id, ctx, e);
+	if (r != ERR_NOT_FOUND)
+		return r;
+	r = code_context_create(rq, l, &want, ctx, e);
+	if (r == ERR_EXISTS) /* another call was quicker */
+		r = code_context_get(rq, id, ctx, e);
+	return r;
+}
+
+static enum err code_named(struct request *rq, const struct code_body *body,
+			   const struct code_lang *lang,
+			   struct node_context *ctx, struct errinfo *e)
+{
+	enum err r = code_context_get(rq, body->context, ctx, e);
+
+	if (r == ERR_NONE && body->language != NULL &&
+	    strcmp(lang->name, ctx->language) != 0)
+		return err_http_field(rq, e, "language",
+				      "is not the context's");
+	return r;
+}
+
+static enum err code_context(struct request *rq, struct link *l,
+			     const struct code_body *body,
+			     struct node_context *ctx, struct errinfo *e)
+{
+	const struct code_lang *lang;
+	enum err r = code_context_lang(
+	    rq, body->language != NULL ? body->language : "python", &lang, e);
+
+	if (r != ERR_NONE)
+		return r;
+	if (body->context == NULL) {
+		r = link_open(rq, LINK_CREATE, l, e);
+		return r == ERR_NONE ? code_default(rq, l, lang, ctx, e) : r;
+	}
+	/* A context that does not exist neither makes nor wakes a sandbox. */
+	r = link_find(rq, e);
+	if (r == ERR_NONE)
+		r = code_named(rq, body, lang, ctx, e);
+	return r == ERR_NONE ? link_open(rq, LINK_START, l, e) : r;
+}
+
+/* ---- the run ---- */
+
+static void code_json(const struct code_body *body, struct json_out *o)
+{
+	json_out_object(o, NULL);
+	json_out_text(o, "code", body->code);
+	if (body->env != NULL) {
+		json_out_object(o, "env");
+		json_object_object_foreach(body->env, name, v)
+		{
+			if (v != NULL)
+				json_out_value(o, name, v);
+		}
+		json_out_end(o);
+	}
+	if (body->cwd != NULL && body->cwd[0] != '\0') {
+		OWN(buf_free) struct buf cwd = BUF_INIT(2 * NODE_CWD_MAX);
+
+		code_context_path(body->cwd, &cwd);
+		json_out_text(o, "cwd", buf_str(&cwd));
+	}
+	json_out_end(o);
+}
+
+static void code_payload(struct buf *b, const struct node_context *ctx,
+			 const char *run, const struct code_body *body,
+			 const struct json_out *json)
+{
+	bool keep = body->on_disconnect != NULL &&
+		    strcmp(body->on_disconnect, "keep") == 0;
+
+	buf_reset(b);
+	wire_str(b, ctx->kernel);
+	wire_str(b, run);
+	wire_u32(b, KF_ATTACH | (keep ? 0U : KF_KILL_ON_CLOSE));
+	wire_u64(b, (uint64_t)body->timeout_ms);
+	wire_u64(b, CODE_RING_BYTES);
+	wire_bytes(b, json->b.data, json->b.len);
+}
+
+/* The keeper has no such kernel, or it has ended. */
+static bool code_kernel_lost(enum err r)
+{
+	return r == ERR_NOT_FOUND || r == ERR_STATE || r == ERR_GONE;
+}
+
+/* Hand the run to the context's kernel; a lost one is replaced first. */
+static enum err code_submit(struct request *rq, struct link *l,
+			    struct node_context *ctx, const char *run,
+			    const struct code_body *body, struct errinfo *e)
+{
+	OWN(buf_free) struct buf payload = BUF_INIT(CODE_PAYLOAD_MAX + 1024);
+	OWN(json_out_free) struct json_out json;
+	int64_t deadline = clock_mono_ms() + CODE_KERNEL_MS;
+	struct wire_msg *msg;
+	enum err r;
+
+	json_out_init(&json, CODE_PAYLOAD_MAX);
+	code_json(body, &json);
+	if (!json_out_ok(&json))
+		return err_set(e, ERR_NOMEM, 0, "code");
+	for (;;) {
+		code_payload(&payload, ctx, run, body, &json);
+		r = link_call(l, KM_RUN, &payload, &msg, e);
+		if (!code_kernel_lost(r) || rq->broken)
+			return r;
+		if (clock_mono_ms() > deadline)
+			return err_http_fail(rq, e, HTTP_INTERPRETER_NOT_READY,
+					     "The interpreter did not start");
+		r = code_context_revive(rq, l, ctx, e);
+		if (r != ERR_NONE)
+			return r;
+	}
+}
+
+static enum err code_record(struct request *rq, const struct node_context *ctx,
+			    const char *run, const struct code_body *body,
+			    struct errinfo *e)
+{
+	const struct node_execution_new row = {
+	    .sandbox = rq->sandbox.id,
+	    .id = run,
+	    .kind = EXEC_RUN,
+	    .context = ctx->id,
+	    .command = body->code,
+	    .cwd = body->cwd != NULL ? body->cwd : ctx->cwd,
+	};
+
+	return node_execution_add(rq->store, &row, e);
+}
+
+static bool code_wants_json(const struct request *rq)
+{
+	const char *accept = route_header(rq, "HTTP_ACCEPT");
+	char stream[8];
+
+	if (route_query(rq, "stream", stream, sizeof(stream)))
+		return strcmp(stream, "false") == 0 || strcmp(stream, "0") == 0;
+	return accept != NULL && strstr(accept, "application/json") != NULL &&
+	       strstr(accept, "text/event-stream") == NULL;
+}
+
+static enum err code_read(struct request *rq, struct code_body *body,
+			  struct errinfo *e)
+{
+	enum err r = body_json(rq, code_fields, JSON_COUNT(code_fields), body,
+			       e);
+	const char *on = body->on_disconnect;
+
+	if (r == ERR_NONE && on != NULL && strcmp(on, "keep") != 0 &&
+	    strcmp(on, "kill") != 0)
+		return err_http_field(rq, e, "onDisconnect",
+				      "must be \"kill\" or \"keep\"");
+	return r;
+}
+
+enum err code_execute(struct request *rq, struct errinfo *e)
+{
+	OWN(node_context_free) struct node_context ctx = {0};
+	OWN(link_close) struct link l = LINK_INIT;
+	OWN(code_run_free) struct code_run run = {0};
+	struct code_body body = {0};
+	struct errinfo ignored;
+	id_text_t id;
+	enum err r;
+
+	err_http_operation(rq, "code.execute");
+	r = code_read(rq, &body, e);
+	if (r == ERR_NONE)
+		r = code_context(rq, &l, &body, &ctx, e);
+	if (r != ERR_NONE)
+		return r;
+	id_stamped("run", id);
+	r = code_record(rq, &ctx, id, &body, e);
+	if (r != ERR_NONE)
+		return r;
+	r = code_submit(rq, &l, &ctx, id, &body, e);
+	if (r != ERR_NONE) {
+		if (node_execution_remove(rq->store, rq->sandbox.id, id,
+					  &ignored) != ERR_NONE)
+			log_err("remove a run that did not start", &ignored);
+		return r;
+	}
+	code_run_init(&run, rq, id, !code_wants_json(rq));
+	return code_run_follow(&run, &l, e);
+}
+
+enum err code_health(struct request *rq, struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o;
+	enum err r = link_find(rq, e);
+
+	json_out_init(&o, CODE_ANSWER_MAX);
+	if (r != ERR_NONE)
+		return r;
+	json_out_object(&o, NULL);
+	json_out_bool(&o, "success", true);
+	json_out_text(&o, "status", "healthy");
+	json_out_now(&o);
+	json_out_end(&o);
+	return answer_json(rq, 200, &o, e);
+}
