@@ -41,7 +41,7 @@ runs_here() {
 
 # What a serve left running that was killed itself.
 end_leftovers() {
-	local pid exe
+	local pid
 	pid=$(cat "$data/warrend.pid" 2>/dev/null) || true
 	if runs_here "$pid" "$data/bin/warrend"; then
 		echo "Stopping warrend (pid $pid), left over from a run before"
@@ -49,7 +49,7 @@ end_leftovers() {
 	fi
 	find /proc/[0-9]*/exe \( -lname "$data/bin/warren-fcgi*" -o \
 		-lname "$data/bin/warren-recorder*" \) 2>/dev/null |
-		while IFS=/ read -r _ _ pid exe; do
+		while IFS=/ read -r _ _ pid _; do
 			kill -TERM "$pid" 2>/dev/null || true
 		done || true
 	pid=$(cat "$data/nginx/nginx.pid" 2>/dev/null) || true
@@ -195,7 +195,7 @@ first_key() {
 }
 
 supervise() {
-	local rc ended quick=0 last_again=0
+	local ended quick=0 last_again=0
 	echo $$ >"$data/serve.pid"
 	trap 'stopping=1' INT TERM HUP
 	trap stop_all EXIT
@@ -211,8 +211,9 @@ supervise() {
 		echo "Ctrl-C stops it."
 	fi
 	while [[ -z $stopping ]]; do
-		rc=0 ended=
-		wait -n -p ended "$broker" "$nginx" || rc=$?
+		ended=
+		# The shell's own words about a killed child are dropped.
+		{ wait -n -p ended "$broker" "$nginx" || true; } 2>/dev/null
 		[[ -z $stopping ]] || break
 		case ${ended-} in
 		"$broker") again warrend "$ended" ;;
