@@ -131,15 +131,16 @@ healthy() {
 }
 
 start_all() {
-	local i
+	local i before
 	rotate_log
+	before=$(stat -c %s "$data/warrend.log")
 	ulimit -n 65536 2>/dev/null || true
 	start_broker
 	start_nginx
 	for ((i = 0; i < 300; i++)); do
 		[[ -z $stopping ]] || return 1
 		kill -0 "$broker" 2>/dev/null || {
-			tail -n 20 "$data/warrend.log"
+			tail -c "+$((before + 1))" "$data/warrend.log"
 			return 1
 		}
 		kill -0 "$nginx" 2>/dev/null || {
@@ -150,7 +151,7 @@ start_all() {
 		sleep 0.1
 	done
 	echo "GET /v1/health was not answered in time"
-	tail -n 20 "$data/warrend.log"
+	tail -c "+$((before + 1))" "$data/warrend.log"
 	return 1
 }
 
