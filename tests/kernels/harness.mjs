@@ -55,7 +55,8 @@ export class Kernel {
 			env: { PATH: process.env.PATH, HOME: this.dir,
 				LANG: 'C.UTF-8', ...env },
 		});
-		this.tag = 0;
+		this.sent = 0;
+		this.waiting = [];
 		this.run_ = null;
 		this.idle = '';
 		this.bytes = 0;
@@ -120,14 +121,14 @@ export class Kernel {
 			return;
 		}
 		await this.drain();
-		if (!this.run_ || tag !== this.tag)
+		if (tag !== this.run_?.tag)
 			throw new Error(`frame ${type} of run ${tag}`);
 		this.push({ type: KINDS[type], ...body });
 		if (type === 0x51)
 			this.write(ACK, tag);
 		if (type === 0x54) {
 			const run = this.run_;
-			this.run_ = null;
+			this.run_ = this.waiting.shift() ?? null;
 			run.resolve(summary(run.events));
 		}
 	}
@@ -154,8 +155,13 @@ export class Kernel {
 	/** Run code; what it gave, see summary(). lost: the kernel ended. */
 	run(code, options = {}) {
 		return new Promise((resolve) => {
-			this.run_ = { events: [], resolve, began: performance.now() };
-			this.write(RUN, ++this.tag, JSON.stringify({ code, ...options }));
+			const run = { events: [], resolve, began: performance.now(),
+				tag: ++this.sent };
+			this.write(RUN, run.tag, JSON.stringify({ code, ...options }));
+			if (this.run_)
+				this.waiting.push(run);
+			else
+				this.run_ = run;
 		});
 	}
 

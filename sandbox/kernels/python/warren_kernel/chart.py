@@ -39,14 +39,14 @@ def on_axes_import(module):
     """Keep the numbers of box plots, which their artists no longer have."""
     draw = module.Axes.bxp
 
-    def bxp(self, bxpstats, positions=None, vert=None, *args, **kwargs):
-        artists = draw(self, bxpstats, positions, vert, *args, **kwargs)
+    def bxp(self, bxpstats, positions=None, *args, **kwargs):
+        artists = draw(self, bxpstats, positions, *args, **kwargs)
         boxes = self.__dict__.setdefault("_warren_boxes", [])
         at = positions
         if at is None:
             at = range(1, len(bxpstats) + 1)
-        upright = vert is not False and (
-            kwargs.get("orientation") != "horizontal")
+        upright = (kwargs.get("vert") in (None, True)
+                   and kwargs.get("orientation") != "horizontal")
         boxes.extend((stats, place, upright)
                      for stats, place in zip(bxpstats, at))
         return artists

@@ -13,6 +13,9 @@ SPECIAL = re.compile(r"^\s*(?:[%!?]|>>> |In \[)|\?\s*$|=\s*[%!]", re.M)
 BARE = re.compile(r"(pip|conda|cd|ls|ll|cat|cp|mv|rm|mkdir|rmdir|pwd|man|less"
                   r"|who|whos|time|timeit|run|history|env)(\s+[^=\s(.,\[]|$)")
 
+# Names that IPython would set anew.
+KEPT = ("In", "Out", "get_ipython", "_", "__", "___")
+
 
 def looks_special(code):
     """Whether code that is not Python may be IPython's syntax."""
@@ -88,8 +91,7 @@ def _make(shell, base):
     config.PlainTextFormatter.pprint = False
     config.InteractiveShell.colors = "NoColor"
     config.InteractiveShell.xmode = "Plain"
-    saved = {name: shell.ns[name] for name in ("In", "Out", "get_ipython")
-             if name in shell.ns}
+    saved = {name: shell.ns[name] for name in KEPT if name in shell.ns}
     hooks = sys.displayhook, sys.excepthook
     ipython = WarrenShell.instance(user_module=shell.module,
                                    user_ns=shell.ns, config=config)

@@ -1,0 +1,269 @@
+// What every language's kernel holds to.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import fs from 'node:fs';
+import path from 'node:path';
+import { Kernel, rows, sleep, value } from './harness.mjs';
+import { words } from './words.mjs';
+
+const text = (run) => value(run)?.['text/plain'];
+
+it('names and aliases of kernels.def are all different', () => {
+	const names = rows().flatMap((row) => [row.name, ...row.aliases]);
+	assert.equal(new Set(names).size, names.length);
+	assert.ok(names.length >= 7);
+});
+
+for (const row of rows()) {
+	const say = words[row.name];
+	describe(row.name, { timeout: 60000 }, () => {
+		let kernel;
+		const fresh = async () => {
+			await kernel?.stop();
+			kernel = await Kernel.start(row.name);
+		};
+		const alive = async () => {
+			const began = performance.now();
+			const run = await kernel.run('1 + 1');
+			assert.equal(text(run), '2');
+			assert.ok(performance.now() - began < 1000);
+			assert.deepEqual(run.events.map((each) => each.type),
+				['result', 'done']);
+		};
+		before(fresh);
+		after(() => kernel.stop());
+
+		it('says at its start what it is', () => {
+			assert.equal(kernel.info.language, row.name);
+			assert.match(kernel.info.version, /^\d+\.\d+\.\d+$/);
+		});
+
+		it('prints a line and ends with one DONE', async () => {
+			const run = await kernel.run(say.hello);
+			assert.equal(run.stdout, 'Hello World\n');
+			assert.equal(run.error, undefined);
+			assert.equal(run.dones, 1);
+			assert.equal(run.events.at(-1).type, 'done');
+		});
+
+		it('keeps a last line without newline', async () => {
+			assert.equal((await kernel.run(say.noNewline)).stdout, 'x');
+		});
+
+		it('gives output while the cell runs', async () => {
+			const { events } = await kernel.run(say.slow);
+			const at = events.filter((each) => each.type === 'stdout')
+				.map((each) => each.at);
+			assert.equal(at.length, 3);
+			assert.ok(at[0] < 250, `first after ${at[0]} ms`);
+			assert.ok(at[1] - at[0] > 200 && at[2] - at[1] > 200);
+		});
+
+		it('does not hold text until its newline', async () => {
+			const { events, stdout } = await kernel.run(say.partial);
+			assert.equal(stdout, '.!');
+			assert.ok(events[0].at < 350, `after ${events[0].at} ms`);
+		});
+
+		it('keeps stdout and stderr apart', async () => {
+			const run = await kernel.run(say.both);
+			assert.equal(run.stdout, 'out\n');
+			assert.equal(run.stderr, 'err\n');
+		});
+
+		it('keeps its own, its children\'s and raw output in order with ' +
+			'results', async () => {
+			const { events } = await kernel.run(say.order);
+			const told = [];
+			for (const each of events) {
+				if (each.type === 'stdout' && told.at(-1)?.endsWith('\n'))
+					told[told.length - 1] += each.text;
+				else
+					told.push(each.text ?? each.mime?.['text/plain'] ??
+						each.type);
+			}
+			assert.deepEqual(told, ['a\nb\nc\n', say.quoted('shown'),
+				'd\n', '42', 'done']);
+		});
+
+		it('loses nothing of large output', async () => {
+			const run = await kernel.run(say.large);
+			assert.equal(run.stdout.length, 3000001);
+			assert.equal(text(run).length, 500002);
+		});
+
+		it('keeps names between runs and not between contexts', async () => {
+			await kernel.run(say.set);
+			assert.equal(text(await kernel.run(say.get)), '42');
+			const second = await Kernel.start(row.name);
+			const { error } = await second.run(say.other);
+			await second.stop();
+			assert.equal(error.ename, say.notFound.ename);
+			assert.match(error.evalue, say.notFound.evalue);
+		});
+
+		it('counts runs, failed ones too', async () => {
+			const first = (await kernel.run('1')).done.execution_count;
+			await kernel.run(say.syntax);
+			const third = (await kernel.run('1')).done.execution_count;
+			assert.equal(third, first + 2);
+		});
+
+		it('tells an error by name, text and traceback', async () => {
+			const run = await kernel.run(say.fail);
+			assert.equal(run.error.ename, say.failed);
+			assert.ok(run.error.traceback.length > 1);
+			const all = run.error.traceback.join('\n');
+			assert.ok(all.includes(run.error.evalue));
+			assert.ok(!all.includes('/kernels'), all);
+			assert.equal(run.stderr, '');
+			assert.equal(run.results.length, 0);
+			await alive();
+		});
+
+		it('tells a syntax error as an error', async () => {
+			const run = await kernel.run(say.syntax);
+			assert.equal(run.error.ename, 'SyntaxError');
+			assert.ok(run.error.traceback.join('\n').includes(say.syntax));
+			assert.equal(run.stdout + run.stderr, '');
+			await alive();
+		});
+
+		it('awaits at top level', async () => {
+			assert.equal(text(await kernel.run(say.topAwait)), '42');
+			assert.equal(text(await kernel.run(say.asyncValue)), '42');
+		});
+
+		it('has no result for nothing', async () => {
+			assert.equal((await kernel.run(say.nothing)).results.length, 0);
+			assert.equal((await kernel.run('')).results.length, 0);
+		});
+
+		it('gives data as text and as JSON, NaN as null', async () => {
+			const mime = value(await kernel.run(say.data));
+			assert.deepEqual(mime['application/json'], say.dataJson);
+			assert.ok(mime['text/plain']);
+		});
+
+		it('gives what JSON cannot say as text only', async () => {
+			const mime = value(await kernel.run(say.cycle));
+			assert.equal(mime['application/json'], undefined);
+			assert.ok(mime['text/plain']);
+		});
+
+		it('displays rich values', async () => {
+			const html = (await kernel.run(say.html)).results[0];
+			assert.equal(html.mime['text/html'], '<b>x</b>');
+			assert.equal(html.display, true);
+			const png = (await kernel.run(say.png)).results[0];
+			assert.equal(png.mime['image/png'], 'iVBORw==');
+		});
+
+		it('survives a value that cannot be shown', async () => {
+			const run = await kernel.run(say.brokenRepr);
+			assert.equal(run.error.ename, 'TypeError');
+			assert.equal(run.dones, 1);
+			await alive();
+		});
+
+		it('makes valid text of surrogates and NUL', async () => {
+			assert.match(text(await kernel.run(say.badText)),
+				/^'?a.+b.+c'?$/);
+			const { error } = await kernel.run(say.throwBadText);
+			assert.equal(error.evalue, 'a\ufffdb\ufffdc');
+		});
+
+		for (const loop of ['spin', 'spinCatching', 'wait', 'displaySpin'])
+			it(`stops at an interrupt: ${loop}`, async () => {
+				const going = kernel.run(say[loop]);
+				await sleep(300);
+				kernel.interrupt();
+				const began = performance.now();
+				const run = await going;
+				assert.ok(!run.lost);
+				assert.ok(performance.now() - began < 1500);
+				assert.equal(run.error.ename, say.interrupted);
+				assert.equal(run.dones, 1);
+				await alive();
+			});
+
+		it('ignores an interrupt while idle', async () => {
+			kernel.interrupt();
+			await sleep(100);
+			await alive();
+		});
+
+		it('has env and cwd for one run', async () => {
+			const home = text(await kernel.run(say.cwd));
+			const run = await kernel.run(say.env, { env: { WARREN_X: 'a b' } });
+			assert.equal(text(run), "'a b'");
+			assert.equal(text(await kernel.run(say.env)), "'none'");
+			const there = await kernel.run(say.cwd, { cwd: '/usr' });
+			assert.equal(text(there), "'/usr'");
+			assert.equal(text(await kernel.run(say.cwd)), home);
+			const wrong = await kernel.run('1', { cwd: '/no/such' });
+			assert.match(wrong.error.evalue, /no such file/i);
+			await alive();
+		});
+
+		it('keeps what the tenant\'s code changed of them', async () => {
+			await kernel.run(say.setEnv);
+			assert.equal(text(await kernel.run(say.env)), "'mine'");
+			await kernel.run(say.setCwd);
+			assert.equal(text(await kernel.run(say.cwd)), "'/tmp'");
+			await fresh();
+		});
+
+		it('imports from the current directory', async () => {
+			const [name, source, use] = say.module;
+			fs.writeFileSync(path.join(kernel.dir, name), source);
+			assert.equal(text(await kernel.run(use)), '42');
+		});
+
+		it('is not disturbed by a file named as its own import', async () => {
+			const [name, source, use] = say.shadow;
+			fs.writeFileSync(path.join(kernel.dir, name), source);
+			const run = await kernel.run(use);
+			assert.equal(run.error, undefined);
+			assert.ok(text(run));
+		});
+
+		it('keeps its socket from children', async () => {
+			const run = await kernel.run(say.shell('ls -l /proc/self/fd'));
+			assert.ok(!run.stdout.includes(' 3 -> socket'), run.stdout);
+		});
+
+		it('lets a second RUN wait for the first', async () => {
+			const first = kernel.run(say.slow);
+			const second = kernel.run(say.hello);
+			const all = (await first).stdout + (await second).stdout;
+			assert.equal(all, '0\n1\n2\nHello World\n');
+			const shown = kernel.run(say.html);
+			const after = kernel.run('1 + 1');
+			assert.equal((await shown).results.length, 1);
+			assert.equal(text(await after), '2');
+		});
+
+		it('takes a megabyte of code', async () => {
+			const run = await kernel.run(
+				`${'1\n'.repeat(500000)}\n${say.hello}`);
+			assert.equal(run.stdout, 'Hello World\n');
+		});
+
+		it('ends at once when the code ends it', async () => {
+			const began = performance.now();
+			const run = await kernel.run(say.exit);
+			assert.equal(run.lost, true);
+			assert.equal(run.dones, 0);
+			assert.ok(performance.now() - began < 1000);
+			assert.equal((await kernel.exited).code, 7);
+			await fresh();
+		});
+
+		it('ends when its socket does', async () => {
+			const end = await kernel.stop();
+			assert.deepEqual(end, { code: 0, signal: null });
+			await fresh();
+		});
+	});
+}
