@@ -170,12 +170,9 @@ rotate_log() {
 first_key() {
 	local file=$data/default.key key
 	if [[ ! -f $file ]]; then
-		as_warren "$data/bin/warren" --data "$data" tenant list |
-			grep -qw default ||
-			as_warren "$data/bin/warren" --data "$data" \
-				tenant add default >>"$log"
-		key=$(as_warren "$data/bin/warren" --data "$data" \
-			key add default | grep -o 'wrn_[A-Za-z0-9_-]*') ||
+		warren tenant list | grep -qw default ||
+			warren tenant add default >>"$log"
+		key=$(warren key add default | grep -o 'wrn_[A-Za-z0-9_-]*') ||
 			fail "No API key could be made for tenant default"
 		(umask 077 && printf '%s\n' "$key" >"$file.new")
 		mv "$file.new" "$file"

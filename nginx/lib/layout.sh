@@ -17,8 +17,9 @@ layout_find() {
 	[[ $port == 80 ]] || url+=:$port
 }
 
-as_warren() {
-	runuser -u warren -- env -i PATH="$PATH" LANG=C.UTF-8 "$@"
+# The operator's command; run by root it becomes user warren.
+warren() {
+	"$data/bin/warren" --data "$data" "$@"
 }
 
 # may_pass USER: D can be reached by it.
@@ -38,11 +39,7 @@ layout_make() {
 	install -d -m 0755 "$data/bin" "$data/images"
 	install -d -m 0750 -o warren -g warren "$data/db"
 	install -d -m 0700 "$data/sandboxes"
-	install -d -m 0755 "$run"
-	install -d -m 0750 -o root -g warren "$run/keepers"
-	# Workers bind previews' sockets here; www-data of nginx connects. The
-	# group comes from the directory, so a worker need not be in it.
-	install -d -m 2750 -o warren -g www-data "$run/preview"
+	# What is in R is made by the broker.
 	printf '%s\n' "$run" >"$data/run-dir"
 	# Programs run from D: a checkout may be closed to user warren, and a
 	# new build must not change what runs.
