@@ -60,12 +60,13 @@ static size_t result_number_len(const char *p, size_t left)
 /*
  * The parser clamps an integer that is too large, which would be a wrong
  * number; with ".0" it is read as the double that JavaScript meant.
- * Appends to ${wide} only if there is one.
+ * Appends to ${wide} only if there is one. Returns about how many values
+ * there are: each costs the parser far more than the bytes it has here.
  */
-static void result_widen(const char *p, size_t n, struct buf *wide)
+static size_t result_widen(const char *p, size_t n, struct buf *wide)
 {
+	size_t from = 0, values = 0;
 	bool text = false;
-	size_t from = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		size_t m;
@@ -74,6 +75,8 @@ static void result_widen(const char *p, size_t n, struct buf *wide)
 			text = !text;
 		else if (text && p[i] == '\\')
 			i++;
+		else if (!text && strchr(",[{", p[i]) != NULL)
+			values++;
 		if (text || p[i] < '0' || p[i] > '9')
 			continue;
 		m = result_wide_int(p + i, n - i);
@@ -86,6 +89,7 @@ static void result_widen(const char *p, size_t n, struct buf *wide)
 	}
 	if (from > 0)
 		buf_add(wide, p + from, n - from);
+	return values;
 }
 
 /* ---- reading ---- */
@@ -161,7 +165,8 @@ enum err code_result_read(struct code_result *r, enum event_kind kind,
 	if (n > max)
 		return result_bad(e, "frame: too long");
 	r->wide = (struct buf)BUF_INIT(2 * n + 2);
-	result_widen(json, n, &r->wide);
+	if (result_widen(json, n, &r->wide) > CODE_RESULT_VALUES_MAX)
+		return result_bad(e, "frame: too many values");
 	if (!buf_ok(&r->wide))
 		return err_set(e, ERR_NOMEM, 0, "result");
 	if (r->wide.len > 0)
@@ -232,16 +237,19 @@ static const struct result_mime *result_mime_of(const char *mime)
 /* What has no key of its own on the wire, under its MIME type. */
 static void result_put_others(struct json_object *mime, struct json_out *o)
 {
+	struct json_object_iterator it = json_object_iter_begin(mime);
+	struct json_object_iterator end = json_object_iter_end(mime);
 	bool open = false;
 
-	json_object_object_foreach(mime, key, v)
-	{
+	for (; !json_object_iter_equal(&it, &end); json_object_iter_next(&it)) {
+		const char *key = json_object_iter_peek_name(&it);
+
 		if (result_mime_of(key) != NULL)
 			continue;
 		if (!open)
 			json_out_object(o, "mime");
 		open = true;
-		json_out_value(o, key, v);
+		json_out_value(o, key, json_object_iter_peek_value(&it));
 	}
 	if (open)
 		json_out_end(o);

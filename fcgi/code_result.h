@@ -16,6 +16,7 @@
 
 #define CODE_RESULT_JSON_MAX (64U << 20)
 #define CODE_RESULT_ERROR_MAX (4U << 20)
+#define CODE_RESULT_VALUES_MAX 2000000U
 #define CODE_RESULT_LINES_MAX 10000
 
 /* All zero before the first read; what it points to is its own. */

@@ -100,19 +100,28 @@ static enum err code_context(struct request *rq, struct link *l,
 
 /* ---- the run ---- */
 
+/* A null in a call's environment is ignored. */
+static void code_json_env(struct json_object *env, struct json_out *o)
+{
+	struct json_object_iterator it = json_object_iter_begin(env);
+	struct json_object_iterator end = json_object_iter_end(env);
+
+	json_out_object(o, "env");
+	for (; !json_object_iter_equal(&it, &end); json_object_iter_next(&it)) {
+		struct json_object *v = json_object_iter_peek_value(&it);
+
+		if (v != NULL)
+			json_out_value(o, json_object_iter_peek_name(&it), v);
+	}
+	json_out_end(o);
+}
+
 static void code_json(const struct code_body *body, struct json_out *o)
 {
 	json_out_object(o, NULL);
 	json_out_text(o, "code", body->code);
-	if (body->env != NULL) {
-		json_out_object(o, "env");
-		json_object_object_foreach(body->env, name, v)
-		{
-			if (v != NULL)
-				json_out_value(o, name, v);
-		}
-		json_out_end(o);
-	}
+	if (body->env != NULL)
+		code_json_env(body->env, o);
 	if (body->cwd != NULL && body->cwd[0] != '\0') {
 		OWN(buf_free) struct buf cwd = BUF_INIT(2 * NODE_CWD_MAX);
 

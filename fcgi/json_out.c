@@ -234,6 +234,12 @@ void json_out_value(struct json_out *o, const char *key, struct json_object *v)
 	}
 }
 
+void json_out_raw(struct json_out *o, const char *key, const char *json)
+{
+	json_out_key(o, key);
+	buf_adds(&o->b, json);
+}
+
 bool json_out_ok(const struct json_out *o)
 {
 	return buf_ok(&o->b) && o->depth == 0;

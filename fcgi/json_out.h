@@ -24,6 +24,12 @@ struct json_out {
 	unsigned depth;
 };
 
+/* OWN(json_out_free) struct json_out o = JSON_OUT_INIT(max); */
+#define JSON_OUT_INIT(max)                                                     \
+	{                                                                      \
+		.b = BUF_INIT(max)                                             \
+	}
+
 /** json_out_init(o, max): Nothing yet; at most ${max} bytes of JSON. */
 void json_out_init(struct json_out *o, size_t max_bytes);
 
@@ -57,6 +63,9 @@ void json_out_now(struct json_out *o);
 /** json_out_value(o, key, v): A json-c value, written anew. */
 void json_out_value(struct json_out *o, const char *key,
 		    struct json_object *v);
+
+/** json_out_raw(o, key, json): ${json} is a value that json_out made. */
+void json_out_raw(struct json_out *o, const char *key, const char *json);
 
 /** json_out_ok(o): Nothing failed and everything opened was closed. */
 bool json_out_ok(const struct json_out *o);

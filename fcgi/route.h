@@ -92,6 +92,7 @@ struct request {
 	struct store_conn *store;   /* this request's, see route_park() */
 	struct ctl_auth auth;       /* auth.tenant is the tenant's id */
 	struct ctl_sandbox sandbox; /* id "" until sandbox_link found it */
+	uint64_t body_bytes; /* read so far */
 	struct json_in body; /* what body_json() parsed */
 	struct failure failure;
 	struct buf headers; /* extra answer headers, "Name: value\r\n" */

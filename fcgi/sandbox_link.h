@@ -79,7 +79,9 @@ FALLIBLE enum err link_start(struct link *l, const struct keeper_start *s,
 /**
  * link_call(l, type, payload, msg, e):
  * Send one frame and wait for its one answer: OK, ITEM, ATTACHED, STARTED.
- * Owns: ${msg} (may be NULL) is valid until the next call on ${l}.
+ * Owns: ${msg} (may be NULL) is valid until the next call on ${l}. Events of
+ * an execution attached on ${l} that come meanwhile are lost: take another
+ * link for calls while you follow one.
  * Errors: REFUSED as its error; ERR_GONE when the keeper died.
  */
 FALLIBLE enum err link_call(struct link *l, enum keeper_msg type,
@@ -105,6 +107,16 @@ FALLIBLE enum err link_kill(struct link *l, const char *id, uint32_t grace_ms,
 /** link_status(l, id, item, e): ${item}->id lives until the next call. */
 FALLIBLE enum err link_status(struct link *l, const char *id,
 			      struct keeper_item *item, struct errinfo *e);
+
+/**
+ * link_list(l, each, ctx, e):
+ * Call ${each} for all executions that the keeper has.
+ */
+FALLIBLE enum err link_list(struct link *l,
+			    enum err (*each)(void *ctx,
+					     const struct keeper_item *item,
+					     struct errinfo *e),
+			    void *ctx, struct errinfo *e);
 
 enum link_got {
 	LINK_EVENT,    /* ev is filled; EVENT_END is the last one */

@@ -1,0 +1,202 @@
+#include <errno.h>
+#include <fcgiapp.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "fcgi/accept.h"
+#include "fcgi/pool.h"
+
+#define CLIENT_SLOW_S 60
+#define EVENTS_MAX 64
+
+static struct {
+	const struct worker *worker;
+	int epoll_fd;
+	int listen_fd;
+	atomic_int open; /* connections there are */
+	atomic_bool draining;
+} accept_state = {.epoll_fd = -1};
+
+static int64_t accept_now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static bool accept_watch(int op, int fd, uint32_t events)
+{
+	struct epoll_event ev = {.events = events, .data.fd = fd};
+
+	return epoll_ctl(accept_state.epoll_fd, op, fd, &ev) == 0;
+}
+
+/* libfcgi needs a blocking socket; no client may block it for ever. */
+static void accept_new(void)
+{
+	struct timeval slow = {.tv_sec = CLIENT_SLOW_S};
+	int fd = accept4(accept_state.listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+		    errno == ENOMEM) {
+			log_line(LOG_WARN, "accept: no descriptors left");
+			usleep(50000);
+		}
+		return;
+	}
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &slow, sizeof(slow)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof(slow)) < 0 ||
+	    !accept_watch(EPOLL_CTL_ADD, fd,
+			  EPOLLIN | EPOLLRDHUP | EPOLLONESHOT)) {
+		close(fd);
+		return;
+	}
+	atomic_fetch_add(&accept_state.open, 1);
+}
+
+void accept_serve(int fd, int64_t came_us)
+{
+	FCGX_Request fcgi;
+	struct request rq = {.worker = accept_state.worker,
+			     .fcgi = &fcgi,
+			     .client_fd = fd,
+			     .came_us = came_us};
+
+	FCGX_InitRequest(&fcgi, -1, 0);
+	fcgi.ipcFd = fd;
+	fcgi.keepConnection = 1; /* or the call below closes it first */
+	if (FCGX_Accept_r(&fcgi) < 0) {
+		/* The peer closed; the library has closed our side. */
+		atomic_fetch_sub(&accept_state.open, 1);
+		return;
+	}
+	route_serve(&rq);
+	if (rq.broken || atomic_load(&accept_state.draining))
+		fcgi.keepConnection = 0;
+	FCGX_Finish_r(&fcgi);
+	if (fcgi.ipcFd < 0) {
+		atomic_fetch_sub(&accept_state.open, 1);
+	} else if (!accept_watch(EPOLL_CTL_MOD, fd,
+				 EPOLLIN | EPOLLRDHUP | EPOLLONESHOT)) {
+		close(fd);
+		atomic_fetch_sub(&accept_state.open, 1);
+	}
+}
+
+static void accept_signal_set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+}
+
+void accept_block_signals(void)
+{
+	sigset_t set;
+
+	accept_signal_set(&set);
+	sigaddset(&set, SIGUSR1);
+	must(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+}
+
+static int accept_signals(void)
+{
+	sigset_t set;
+
+	accept_signal_set(&set);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static enum err accept_open(int signal_fd, struct errinfo *e)
+{
+	int flags = fcntl(accept_state.listen_fd, F_GETFL);
+
+	accept_state.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (signal_fd < 0 || accept_state.epoll_fd < 0)
+		return err_set(e, ERR_IO, errno, "epoll");
+	if (flags < 0 ||
+	    fcntl(accept_state.listen_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+	    fcntl(accept_state.listen_fd, F_SETFD, FD_CLOEXEC) < 0)
+		return err_set(e, ERR_IO, errno, "listening socket");
+	if (!accept_watch(EPOLL_CTL_ADD, accept_state.listen_fd,
+			  EPOLLIN | EPOLLEXCLUSIVE) ||
+	    !accept_watch(EPOLL_CTL_ADD, signal_fd, EPOLLIN))
+		return err_set(e, ERR_IO, errno, "watch");
+	return ERR_NONE;
+}
+
+/* A signal: the first begins to drain, a second ends at once. */
+static void accept_signal(int signal_fd, int64_t *until_ms)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (atomic_exchange(&accept_state.draining, true)) {
+			*until_ms = 0;
+			return;
+		}
+		epoll_ctl(accept_state.epoll_fd, EPOLL_CTL_DEL,
+			  accept_state.listen_fd, NULL);
+		*until_ms = clock_mono_ms() + ACCEPT_DRAIN_MS;
+		log_line(LOG_INFO, "finishing %d connections",
+			 atomic_load(&accept_state.open));
+	}
+}
+
+static void accept_dispatch(const struct epoll_event *evs, int n,
+			    int signal_fd, int64_t *until_ms)
+{
+	int64_t now = accept_now_us();
+
+	for (int i = 0; i < n; i++) {
+		int fd = evs[i].data.fd;
+
+		if (fd == accept_state.listen_fd)
+			accept_new();
+		else if (fd == signal_fd)
+			accept_signal(signal_fd, until_ms);
+		else if ((evs[i].events & EPOLLIN) == 0) {
+			close(fd);
+			atomic_fetch_sub(&accept_state.open, 1);
+		} else
+			pool_give(fd, now);
+	}
+}
+
+enum err accept_run(const struct worker *w, int listen_fd, struct errinfo *e)
+{
+	OWN(own_fd) int signal_fd = accept_signals();
+	struct epoll_event evs[EVENTS_MAX];
+	int64_t until_ms = CLOCK_NEVER;
+	enum err r;
+
+	accept_state.worker = w;
+	accept_state.listen_fd = listen_fd;
+	r = accept_open(signal_fd, e);
+	if (r != ERR_NONE)
+		return r;
+	while (until_ms == CLOCK_NEVER || (clock_mono_ms() < until_ms &&
+					   atomic_load(&accept_state.open))) {
+		bool draining = until_ms != CLOCK_NEVER;
+		int n = epoll_wait(accept_state.epoll_fd, evs, EVENTS_MAX,
+				   draining ? 100 : -1);
+
+		if (n < 0 && errno != EINTR)
+			return err_set(e, ERR_IO, errno, "epoll_wait");
+		accept_dispatch(evs, n, signal_fd, &until_ms);
+	}
+	return ERR_NONE;
+}

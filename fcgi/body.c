@@ -1,0 +1,114 @@
+#include <errno.h>
+#include <fcgiapp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "fcgi/body.h"
+
+#define BODY_STEP 65536U
+
+int64_t body_length(const struct request *rq)
+{
+	const char *s = route_header(rq, "CONTENT_LENGTH");
+	char *end;
+	long long n;
+
+	if (s == NULL || s[0] < '0' || s[0] > '9')
+		return -1;
+	errno = 0;
+	n = strtoll(s, &end, 10);
+	return errno == 0 && *end == '\0' ? n : -1;
+}
+
+static enum err body_too_large(struct request *rq, struct errinfo *e)
+{
+	size_t max = rq->route->body_max_bytes;
+
+	json_out_int(err_http_context(rq), "maxSize", (int64_t)max);
+	return err_http_fail(rq, e, HTTP_BODY_TOO_LARGE,
+			     "The body is larger than %zu bytes", max);
+}
+
+enum err body_read(struct request *rq, void *p, size_t n, size_t *got,
+		   struct errinfo *e)
+{
+	int64_t length = body_length(rq);
+	int want = n < BODY_STEP ? (int)n : (int)BODY_STEP;
+	int r;
+
+	if (length > (int64_t)rq->route->body_max_bytes)
+		return body_too_large(rq, e);
+	r = FCGX_GetStr(p, want, rq->fcgi->in);
+	if (r < want && FCGX_GetError(rq->fcgi->in) != 0)
+		return err_set(e, ERR_PEER, 0, "body cut off");
+	rq->body_bytes += (size_t)r;
+	if (rq->body_bytes > rq->route->body_max_bytes)
+		return body_too_large(rq, e);
+	if (r == 0 && length >= 0 && rq->body_bytes < (uint64_t)length)
+		return err_set(e, ERR_PEER, 0, "body cut off");
+	*got = (size_t)r;
+	return ERR_NONE;
+}
+
+enum err body_all(struct request *rq, struct buf *out, struct errinfo *e)
+{
+	int64_t length = body_length(rq);
+
+	/* Reserve at once what was announced, if it is allowed. */
+	if (length > 0 && length <= (int64_t)rq->route->body_max_bytes)
+		(void)buf_space(out, (size_t)length);
+	for (;;) {
+		size_t got;
+		void *to = buf_space(out, BODY_STEP);
+		enum err r;
+
+		if (to == NULL)
+			return err_set(e, ERR_NOMEM, 0, "body");
+		r = body_read(rq, to, BODY_STEP, &got, e);
+		if (r != ERR_NONE)
+			return r;
+		if (got == 0)
+			return ERR_NONE;
+		buf_grow(out, got);
+	}
+}
+
+static enum err body_refused(struct request *rq, const struct errinfo *why,
+			     struct errinfo *e)
+{
+	struct json_in *in = &rq->body;
+
+	if (why->code != ERR_ARG) {
+		*e = *why;
+		return why->code;
+	}
+	if (in->syntax)
+		return err_http_fail(rq, e, HTTP_INVALID_JSON,
+				     "The body is not valid JSON: %s",
+				     in->why);
+	if (in->field[0] == '\0')
+		return err_http_fail(rq, e, HTTP_INVALID_JSON, "The body %s",
+				     in->why);
+	return err_http_field(rq, e, in->field, in->why);
+}
+
+enum err body_json(struct request *rq, const struct json_field *fields,
+		   size_t n, void *out, struct errinfo *e)
+{
+	OWN(buf_free) struct buf b =
+	    BUF_INIT(rq->route->body_max_bytes + 2 * BODY_STEP);
+	struct errinfo why = {0};
+	enum err r = body_all(rq, &b, e);
+
+	if (r != ERR_NONE)
+		return r;
+	if (b.len == 0)
+		buf_adds(&b, "{}");
+	if (!buf_ok(&b))
+		return err_set(e, ERR_NOMEM, 0, "body");
+	if (json_in_parse(&rq->body, b.data, b.len, &why) != ERR_NONE ||
+	    json_in_read(&rq->body, fields, n, out, &why) != ERR_NONE)
+		return body_refused(rq, &why, e);
+	return ERR_NONE;
+}

@@ -1,0 +1,138 @@
+/*
+ * warren-fcgi --data D --run R --domain NAME --port N
+ *
+ * A worker: unprivileged, speaks FastCGI on descriptor 3 (a listening socket
+ * that the broker made), JSON and SQL. All it can do to a sandbox is to ask
+ * its keeper.
+ */
+#include <errno.h>
+#include <fcgiapp.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "fcgi/accept.h"
+#include "fcgi/store_pool.h"
+
+#define LISTEN_FD 3
+
+static bool main_args(int argc, char **argv, struct worker *w)
+{
+	static const struct option options[] = {
+		{"data", required_argument, NULL, 'd'},
+		{"run", required_argument, NULL, 'r'},
+		{"domain", required_argument, NULL, 'n'},
+		{"port", required_argument, NULL, 'p'},
+		{NULL, 0, NULL, 0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		char *end;
+
+		switch (c) {
+		case 'd':
+			w->data_dir = optarg;
+			break;
+		case 'r':
+			w->run_dir = optarg;
+			break;
+		case 'n':
+			w->domain = optarg;
+			break;
+		case 'p':
+			w->port = (int)strtol(optarg, &end, 10);
+			if (*end != '\0' || w->port < 1 || w->port > 65535)
+				return false;
+			break;
+		default:
+			return false;
+		}
+	}
+	return optind == argc;
+}
+
+static bool main_listens(void)
+{
+	int on = 0;
+	socklen_t n = sizeof(on);
+
+	return getsockopt(LISTEN_FD, SOL_SOCKET, SO_ACCEPTCONN, &on, &n) == 0 &&
+	       on != 0;
+}
+
+static void main_limits(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	/* Many threads must not mean many heaps. */
+	mallopt(M_ARENA_MAX, 4);
+	umask(077);
+	signal(SIGPIPE, SIG_IGN);
+	/* Without the broker nobody would ever end this program. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static enum err main_serve(const struct worker *w, struct errinfo *e)
+{
+	struct store_ckpt *ckpt = NULL;
+	struct store_conn *c = NULL;
+	enum err r;
+
+	store_pool_init(w->data_dir);
+	r = store_pool_take(&c, e);
+	if (r != ERR_NONE)
+		return r;
+	store_pool_give(&c);
+	r = store_ckpt_start(w->data_dir, &ckpt, e);
+	if (r != ERR_NONE)
+		return r;
+	r = accept_run(w, LISTEN_FD, e);
+	store_pool_close();
+	store_ckpt_stop(&ckpt);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	struct worker w = {.data_dir = "/var/lib/warren",
+			   .run_dir = "/run/warren",
+			   .domain = "localhost",
+			   .port = 8080};
+	struct errinfo e = {0};
+
+	log_open("warren-fcgi", LOG_INFO);
+	if (!main_args(argc, argv, &w)) {
+		fprintf(stderr, "usage: warren-fcgi --data DIR --run DIR "
+				"--domain NAME --port N 3<listening socket\n");
+		return 2;
+	}
+	if (!main_listens()) {
+		log_line(LOG_ERROR, "descriptor 3 is no listening socket");
+		return 2;
+	}
+	main_limits();
+	id_init();
+	FCGX_Init();
+	accept_block_signals();
+	if (main_serve(&w, &e) != ERR_NONE) {
+		log_err("worker", &e);
+		return 1;
+	}
+	return 0;
+}

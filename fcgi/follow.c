@@ -1,0 +1,133 @@
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/own.h"
+#include "fcgi/answer.h"
+#include "fcgi/follow.h"
+#include "fcgi/sandbox_link.h"
+#include "store/log_chunk.h"
+
+#define PAGE_BYTES (1U * MIB)
+#define IDLE_MS 1000
+
+/* How long the recorder may take to store the last events of a keeper. */
+#define LAST_MS 1500
+#define LAST_STEP_MS 100
+
+static enum err follow_one(struct follow *f, const struct keeper_event *ev,
+			   struct errinfo *e)
+{
+	if (ev->seq <= f->after)
+		return ERR_NONE;
+	f->after = ev->seq;
+	if (ev->kind == EVENT_END)
+		f->how = FOLLOW_ENDED;
+	return f->event(f->ctx, ev, e);
+}
+
+/* All that is stored after f->after. */
+static enum err follow_stored(struct follow *f, struct errinfo *e)
+{
+	enum err r = route_unpark(f->rq, e);
+
+	while (r == ERR_NONE && f->how == FOLLOW_ON) {
+		OWN(log_page_free) struct log_page page = {0};
+
+		r = log_chunk_read(f->rq->store, f->rq->sandbox.id, f->id,
+				   f->after, PAGE_BYTES, &page, e);
+		if (r != ERR_NONE || page.n == 0)
+			break;
+		for (size_t i = 0; r == ERR_NONE && i < page.n; i++)
+			r = follow_one(f, &page.events[i], e);
+	}
+	return r;
+}
+
+/* The keeper's part; ends with f->how set, or not when the keeper is gone. */
+static enum err follow_keeper(struct follow *f, struct link *l,
+			      struct errinfo *e)
+{
+	while (f->how == FOLLOW_ON) {
+		struct link_event le;
+		enum err r = link_next(l, clock_mono_ms() + IDLE_MS, &le, e);
+
+		if (r == ERR_PEER)
+			return ERR_NONE;
+		if (r != ERR_NONE)
+			return r;
+		switch (le.got) {
+		case LINK_EVENT:
+			r = follow_one(f, &le.ev, e);
+			break;
+		case LINK_GAP:
+			r = follow_stored(f, e);
+			if (f->live)
+				route_park(f->rq);
+			break;
+		case LINK_REPLAYED:
+			if (!f->live)
+				f->how = FOLLOW_SO_FAR;
+			break;
+		case LINK_TICK:
+			if (f->idle != NULL)
+				r = f->idle(f->ctx, e);
+			break;
+		}
+		if (r != ERR_NONE)
+			return r;
+	}
+	return ERR_NONE;
+}
+
+static enum err follow_live(struct follow *f, struct errinfo *e)
+{
+	OWN(link_close) struct link l = LINK_INIT;
+	enum err r = route_unpark(f->rq, e);
+
+	if (r == ERR_NONE)
+		r = link_open(f->rq, LINK_LIVE, &l, e);
+	if (r == ERR_NONE)
+		r = link_attach(&l, f->id, f->after, f->live, e);
+	if (answer_gone(f->rq))
+		return err_set(e, ERR_GONE, 0, "client");
+	if (r == ERR_GONE || r == ERR_NOT_FOUND)
+		return ERR_NONE;
+	if (r != ERR_NONE)
+		return r;
+	if (f->live)
+		route_park(f->rq);
+	return follow_keeper(f, &l, e);
+}
+
+/* The keeper is gone or knows it no more: its last words may be stored yet. */
+static enum err follow_last(struct follow *f, struct errinfo *e)
+{
+	struct timespec step = {.tv_nsec = LAST_STEP_MS * 1000000L};
+	int64_t until = clock_mono_ms() + LAST_MS;
+
+	for (;;) {
+		enum err r = follow_stored(f, e);
+
+		if (r != ERR_NONE || f->how != FOLLOW_ON)
+			return r;
+		if (clock_mono_ms() >= until || answer_gone(f->rq))
+			break;
+		nanosleep(&step, NULL);
+	}
+	f->how = FOLLOW_GONE;
+	return ERR_NONE;
+}
+
+enum err follow_run(struct follow *f, struct errinfo *e)
+{
+	enum err r;
+
+	f->how = FOLLOW_ON;
+	r = follow_stored(f, e);
+	if (r == ERR_NONE && f->how == FOLLOW_ON)
+		r = follow_live(f, e);
+	if (r == ERR_NONE && f->how == FOLLOW_ON)
+		r = follow_last(f, e);
+	return r;
+}

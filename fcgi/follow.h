@@ -1,0 +1,40 @@
+/*
+ * An execution's event log as one sequence: what the recorder has stored,
+ * then what the keeper still holds, then what comes. No gap, no double.
+ */
+#ifndef FCGI_FOLLOW_H
+#define FCGI_FOLLOW_H
+
+#include "base/keeper_msg.h"
+#include "fcgi/route.h"
+
+enum follow_how {
+	FOLLOW_ON = 0,
+	FOLLOW_ENDED = 1, /* END was given to event() */
+	FOLLOW_SO_FAR,    /* all that there is now; only if not live */
+	FOLLOW_GONE       /* the sandbox is gone and no END was stored */
+};
+
+struct follow {
+	struct request *rq;
+	const char *id;
+	uint64_t after;
+	bool live; /* wait for what comes */
+	/* Each event in order. Errors end the following. */
+	enum err (*event)(void *ctx, const struct keeper_event *ev,
+			  struct errinfo *e);
+	/* About once a second while nothing comes; may be NULL. */
+	enum err (*idle)(void *ctx, struct errinfo *e);
+	void *ctx;
+	enum follow_how how; /* set by follow_run */
+};
+
+/**
+ * follow_run(f, e):
+ * rq->sandbox must be set. Parks the store connection while it waits.
+ * Errors: ERR_GONE when the client left; what event() and idle() return.
+ * Blocks: as long as the execution runs, if live.
+ */
+FALLIBLE enum err follow_run(struct follow *f, struct errinfo *e);
+
+#endif

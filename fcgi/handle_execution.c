@@ -1,0 +1,246 @@
+/* Executions as a noun: list, one, its events, kill. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/own.h"
+#include "fcgi/answer.h"
+#include "fcgi/exec_status.h"
+#include "fcgi/exec_tell.h"
+#include "fcgi/exec_wait.h"
+#include "fcgi/follow.h"
+#include "store/node_execution.h"
+
+#define LIST_MAX 1000
+#define LIST_JSON_MAX (96U * MIB)
+
+static const char *execution_kind(enum exec_kind kind)
+{
+	switch (kind) {
+	case EXEC_CALL:
+		return "exec";
+	case EXEC_PROCESS:
+		return "process";
+	case EXEC_FS:
+		return "file";
+	case EXEC_GIT:
+		return "git";
+	case EXEC_KERNEL:
+		return "kernel";
+	case EXEC_RUN:
+		return "code";
+	}
+	return "exec";
+}
+
+static void execution_put(struct json_out *o, const char *key,
+			  const struct node_execution *x,
+			  const struct exec_live *live)
+{
+	struct exec_row row = {.id = x->id,
+			       .state = x->state,
+			       .started_ms = x->started_ms,
+			       .end = &x->end};
+	struct exec_status s;
+
+	exec_status_of(live, &row, &s);
+	json_out_object(o, key);
+	json_out_text(o, "id", x->id);
+	json_out_text(o, "kind", execution_kind(x->kind));
+	json_out_text(o, "command", x->command != NULL ? x->command : "");
+	if (x->cwd != NULL && x->cwd[0] != '\0')
+		json_out_text(o, "cwd", x->cwd);
+	if (x->context[0] != '\0')
+		json_out_text(o, "contextId", x->context);
+	json_out_time(o, "startTime", x->started_ms);
+	exec_status_put(o, &s);
+	if (x->state == NODE_ENDED) {
+		json_out_int(o, "durationMs", x->end.duration_ms);
+		json_out_int(o, "stdoutBytes", (int64_t)x->end.stdout_bytes);
+		json_out_int(o, "stderrBytes", (int64_t)x->end.stderr_bytes);
+	}
+	json_out_end(o);
+}
+
+enum err execution_list(struct request *rq, struct errinfo *e)
+{
+	OWN(node_execution_list_free) struct node_execution_list rows = {0};
+	OWN(exec_live_free) struct exec_live live = {0};
+	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(LIST_JSON_MAX);
+	int64_t limit = 100;
+	enum err r = route_query_int(rq, "limit", 1, LIST_MAX, &limit, e);
+
+	if (r == ERR_NONE)
+		r = link_find(rq, e);
+	if (r == ERR_NONE)
+		r = exec_live_read(rq, &live, e);
+	if (r == ERR_NONE)
+		r = node_execution_list(rq->store, rq->sandbox.id,
+					(uint32_t)limit, &rows, e);
+	if (r != ERR_NONE)
+		return r;
+	json_out_object(&o, NULL);
+	json_out_bool(&o, "success", true);
+	json_out_array(&o, "executions");
+	for (size_t i = 0; i < rows.n; i++)
+		execution_put(&o, NULL, &rows.rows[i], &live);
+	json_out_end(&o);
+	json_out_now(&o);
+	json_out_end(&o);
+	return answer_json(rq, 200, &o, e);
+}
+
+/* The row of {id}; 404 when this sandbox has none. */
+static enum err execution_find(struct request *rq, struct node_execution *out,
+			       struct errinfo *e)
+{
+	const char *id = route_param(rq, "id");
+	enum err r = link_find(rq, e);
+
+	if (r != ERR_NONE)
+		return r;
+	r = id_text_ok(id) ? node_execution_get(rq->store, rq->sandbox.id, id,
+						out, e)
+			   : err_set(e, ERR_NOT_FOUND, 0, "execution id");
+	if (r != ERR_NOT_FOUND)
+		return r;
+	err_http_text(rq, "executionId", id);
+	return err_http_fail(rq, e, HTTP_EXECUTION_NOT_FOUND,
+			     "Execution %s not found", id);
+}
+
+enum err execution_get(struct request *rq, struct errinfo *e)
+{
+	OWN(node_execution_free) struct node_execution x = {0};
+	OWN(exec_live_free) struct exec_live live = {0};
+	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(1U * MIB);
+	enum err r = link_find(rq, e);
+
+	if (r == ERR_NONE)
+		r = exec_live_read(rq, &live, e);
+	if (r == ERR_NONE)
+		r = execution_find(rq, &x, e);
+	if (r != ERR_NONE)
+		return r;
+	json_out_object(&o, NULL);
+	json_out_bool(&o, "success", true);
+	execution_put(&o, "execution", &x, &live);
+	json_out_now(&o);
+	json_out_end(&o);
+	return answer_json(rq, 200, &o, e);
+}
+
+enum err execution_kill(struct request *rq, struct errinfo *e)
+{
+	OWN(node_execution_free) struct node_execution x = {0};
+	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(64U * KIB);
+	int64_t grace = EXEC_KILL_GRACE_MS;
+	bool killed = false;
+	enum err r = route_query_int(rq, "graceMs", 0, 600000, &grace, e);
+
+	if (r == ERR_NONE)
+		r = execution_find(rq, &x, e);
+	if (r == ERR_NONE && x.state == NODE_RUNNING)
+		r = exec_wait_kill(rq, x.id, (uint32_t)grace, &killed, e);
+	if (r != ERR_NONE)
+		return r;
+	json_out_object(&o, NULL);
+	json_out_bool(&o, "success", true);
+	json_out_text(&o, "executionId", x.id);
+	json_out_bool(&o, "killed", killed);
+	json_out_now(&o);
+	json_out_end(&o);
+	return answer_json(rq, 200, &o, e);
+}
+
+/* ---- events ---- */
+
+static enum err execution_end(struct exec_tell *t, const struct node_end *end,
+			      uint64_t seq, struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(64U * KIB);
+	bool gone = end->reason == END_SANDBOX_GONE;
+	enum err r = exec_tell_rest(t, e);
+
+	if (r != ERR_NONE)
+		return r;
+	json_out_object(&o, NULL);
+	json_out_text(&o, "type", gone ? "error" : "complete");
+	if (gone)
+		json_out_text(&o, "error", "The sandbox ended while it ran");
+	else
+		json_out_int(&o, "exitCode",
+			     exec_exit_code(end->reason, end->exit_code));
+	json_out_text(&o, "reason", end_reason_name(end->reason));
+	if (!gone) {
+		json_out_int(&o, "durationMs", end->duration_ms);
+		json_out_int(&o, "stdoutBytes", (int64_t)end->stdout_bytes);
+		json_out_int(&o, "stderrBytes", (int64_t)end->stderr_bytes);
+	}
+	json_out_time(&o, "timestamp",
+		      end->ended_ms > 0 ? end->ended_ms : clock_unix_ms());
+	json_out_end(&o);
+	return sse_send(&t->sse, seq, &o, e);
+}
+
+static enum err execution_event(void *ctx, const struct keeper_event *ev,
+				struct errinfo *e)
+{
+	struct exec_tell *t = ctx;
+	struct node_end end;
+
+	switch (ev->kind) {
+	case EVENT_OUT:
+	case EVENT_ERR:
+		return exec_tell_chunk(t, ev, e);
+	case EVENT_RESULT:
+	case EVENT_ERROR:
+	case EVENT_DONE:
+		return exec_tell_json(t, ev, e);
+	case EVENT_END:
+		end = (struct node_end){.exit_code = ev->end.exit_code,
+					.reason = ev->end.reason,
+					.ended_ms = ev->unix_ms,
+					.duration_ms = ev->end.duration_ms,
+					.stdout_bytes = ev->end.stdout_bytes,
+					.stderr_bytes = ev->end.stderr_bytes};
+		return execution_end(t, &end, ev->seq, e);
+	}
+	return ERR_NONE;
+}
+
+static enum err execution_idle(void *ctx, struct errinfo *e)
+{
+	struct exec_tell *t = ctx;
+
+	return sse_beat(&t->sse, e);
+}
+
+enum err execution_events(struct request *rq, struct errinfo *e)
+{
+	OWN(node_execution_free) struct node_execution x = {0};
+	struct exec_tell t = {0};
+	struct follow f = {.rq = rq,
+			   .live = true,
+			   .event = execution_event,
+			   .idle = execution_idle,
+			   .ctx = &t};
+	enum err r = sse_after(rq, &f.after, e);
+
+	if (r == ERR_NONE)
+		r = execution_find(rq, &x, e);
+	if (r == ERR_NONE)
+		r = exec_tell_encoding(rq, &t, e);
+	if (r == ERR_NONE)
+		r = sse_begin(&t.sse, rq, e);
+	if (r != ERR_NONE)
+		return r;
+	f.id = x.id;
+	r = follow_run(&f, e);
+	if (r == ERR_NONE && f.how == FOLLOW_GONE) {
+		struct node_end gone = {.reason = END_SANDBOX_GONE};
+
+		r = execution_end(&t, x.state == NODE_ENDED ? &x.end : &gone,
+				  0, e);
+	}
+	return link_client_gone(e) ? ERR_NONE : r;
+}

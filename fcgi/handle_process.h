@@ -1,0 +1,21 @@
+/* Background processes. */
+#ifndef FCGI_HANDLE_PROCESS_H
+#define FCGI_HANDLE_PROCESS_H
+
+#include "fcgi/exec_body.h"
+#include "fcgi/exec_status.h"
+#include "store/node_process.h"
+
+/** process_start_with(rq, x, e): Start what ${x} says; answers. */
+FALLIBLE enum err process_start_with(struct request *rq, struct exec_body *x,
+				     struct errinfo *e);
+
+/** process_find(rq, out, e): The row of {id}, or 404 noted. */
+FALLIBLE enum err process_find(struct request *rq, struct node_process *out,
+			       struct errinfo *e);
+
+/** process_now(rq, out, s, e): The row and how it stands at this moment. */
+FALLIBLE enum err process_now(struct request *rq, struct node_process *out,
+			      struct exec_status *s, struct errinfo *e);
+
+#endif

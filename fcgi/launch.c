@@ -1,0 +1,170 @@
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "fcgi/launch.h"
+
+#define SHELL "/bin/bash"
+
+/*
+ * A command longer than one argument may be comes in pieces, which the shell
+ * joins before it looks at them. Nothing of this is left when it runs.
+ */
+#define SHELL_JOIN "IFS=; eval \"unset IFS; set --\n$*\""
+
+void launch_free(struct launch *x)
+{
+	if (x == NULL)
+		return;
+	for (uint32_t i = 0; i < x->nowned; i++)
+		free(x->owned[i]);
+	free(x->owned);
+	free(x->argv);
+	json_in_env_free(x->env, x->envc);
+	*x = (struct launch){0};
+}
+
+static enum err launch_room(struct launch *x, size_t argc, size_t owned,
+			    struct errinfo *e)
+{
+	x->argv = calloc(argc, sizeof(*x->argv));
+	x->owned = calloc(owned + 1, sizeof(*x->owned));
+	if (x->argv == NULL || x->owned == NULL)
+		return err_set(e, ERR_NOMEM, 0, "argv");
+	return ERR_NONE;
+}
+
+enum err launch_shell(struct launch *x, const char *command, struct errinfo *e)
+{
+	size_t n = strlen(command);
+	bool whole = n <= LAUNCH_ARG_MAX;
+	size_t pieces = whole ? 1 : (n + LAUNCH_ARG_MAX - 1) / LAUNCH_ARG_MAX;
+	enum err r = launch_room(x, pieces + 4, pieces, e);
+
+	if (r != ERR_NONE)
+		return r;
+	x->argv[x->argc++] = SHELL;
+	x->argv[x->argc++] = "-c";
+	if (whole) {
+		x->argv[x->argc++] = command;
+		return ERR_NONE;
+	}
+	x->argv[x->argc++] = SHELL_JOIN;
+	x->argv[x->argc++] = SHELL;
+	for (size_t at = 0; at < n; at += LAUNCH_ARG_MAX) {
+		char *piece = strndup(command + at, LAUNCH_ARG_MAX);
+
+		if (piece == NULL)
+			return err_set(e, ERR_NOMEM, 0, "argv");
+		x->owned[x->nowned++] = piece;
+		x->argv[x->argc++] = piece;
+	}
+	return ERR_NONE;
+}
+
+enum err launch_argv(struct launch *x, struct json_object *texts,
+		     struct errinfo *e)
+{
+	size_t n = json_object_array_length(texts);
+	enum err r = launch_room(x, n + 1, 0, e);
+
+	for (size_t i = 0; r == ERR_NONE && i < n; i++)
+		x->argv[x->argc++] = json_object_get_string(
+		    json_object_array_get_idx(texts, i));
+	return r;
+}
+
+/* Those of the sandbox that the call does not set itself. */
+static void launch_under(struct json_object *base, struct json_object *env)
+{
+	struct json_object_iterator it, end;
+
+	if (env == NULL)
+		return;
+	it = json_object_iter_begin(env);
+	end = json_object_iter_end(env);
+	for (; !json_object_iter_equal(&it, &end); json_object_iter_next(&it)) {
+		struct json_object *v = json_object_iter_peek_value(&it);
+
+		if (v != NULL)
+			json_object_object_add(base,
+					       json_object_iter_peek_name(&it),
+					       json_object_get(v));
+	}
+}
+
+enum err launch_env(struct request *rq, struct launch *x,
+		    struct json_object *env, struct errinfo *e)
+{
+	const char *stored = rq->sandbox.env;
+	struct json_object *base = NULL;
+	enum err r;
+
+	if (stored != NULL && stored[0] == '{' && strcmp(stored, "{}") != 0)
+		base = json_tokener_parse(stored);
+	if (base == NULL)
+		return json_in_env(env, &x->env, &x->envc, e);
+	launch_under(base, env);
+	r = json_in_env(base, &x->env, &x->envc, e);
+	json_object_put(base);
+	return r;
+}
+
+enum err launch_cwd(struct request *rq, struct launch *x, const char *cwd,
+		    struct errinfo *e)
+{
+	int n;
+
+	if (cwd == NULL || cwd[0] == '\0')
+		n = snprintf(x->cwd, sizeof(x->cwd), "%s", LAUNCH_CWD);
+	else if (cwd[0] == '/')
+		n = snprintf(x->cwd, sizeof(x->cwd), "%s", cwd);
+	else
+		n = snprintf(x->cwd, sizeof(x->cwd), "%s/%s", LAUNCH_CWD, cwd);
+	if (n < 0 || (size_t)n >= sizeof(x->cwd))
+		return err_http_field(rq, e, "cwd", "is too long");
+	return ERR_NONE;
+}
+
+void launch_fill(const struct request *rq, const struct launch *x,
+		 struct keeper_start *s)
+{
+	s->user = rq->sandbox.user;
+	s->cwd = x->cwd;
+	s->argv = x->argv;
+	s->argc = x->argc;
+	s->env = (const char *const *)x->env;
+	s->envc = x->envc;
+}
+
+enum err launch_refused(struct request *rq, const struct launch *x, enum err r,
+			struct errinfo *e)
+{
+	char why[sizeof(e->text)];
+
+	memcpy(why, e->text, sizeof(why));
+	if (strcmp(why, "cwd") == 0) {
+		err_http_text(rq, "cwd", x->cwd);
+		snprintf(why, sizeof(why), "%.160s %s", x->cwd,
+			 r == ERR_NOT_FOUND ? "does not exist"
+					    : "cannot be entered");
+		return err_http_field(rq, e, "cwd", why);
+	}
+	if (strcmp(why, "argv") == 0) {
+		if (x->argc > 0)
+			err_http_text(rq, "command", x->argv[0]);
+		return err_http_fail(rq, e,
+				     r == ERR_NOT_FOUND
+					 ? HTTP_COMMAND_NOT_FOUND
+					 : HTTP_INVALID_COMMAND,
+				     "The command %s",
+				     r == ERR_NOT_FOUND ? "was not found"
+							: "cannot be run");
+	}
+	if (r == ERR_LIMIT)
+		return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
+				     "The sandbox has too much running");
+	return r;
+}

@@ -1,0 +1,305 @@
+#include <errno.h>
+#include <fcgiapp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "fcgi/answer.h"
+#include "fcgi/route.h"
+#include "fcgi/utf8.h"
+
+#define PATH_MAX_BYTES 16384U
+#define SEGMENTS_MAX 24
+
+const struct route route_table[] = {
+#define ROUTE(method, pattern, scope, body_max, fn, text)                      \
+	{METHOD_##method, pattern, SCOPE_##scope, body_max, fn, text},
+#include "fcgi/routes.def"
+#undef ROUTE
+};
+
+const size_t route_count = sizeof(route_table) / sizeof(route_table[0]);
+
+static const char *const method_names[] = {
+	"", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE",
+};
+
+#define METHOD_COUNT (sizeof(method_names) / sizeof(method_names[0]))
+
+/* ---- decoding ---- */
+
+static int route_hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+enum err route_decode(const char *s, size_t n, char **out, struct errinfo *e)
+{
+	OWN(own_mem) char *to = malloc(n + 1);
+	size_t used = 0;
+
+	if (to == NULL)
+		return err_set(e, ERR_NOMEM, 0, "path");
+	for (size_t i = 0; i < n; i++) {
+		int high, low;
+
+		if (s[i] != '%') {
+			to[used++] = s[i];
+			continue;
+		}
+		high = n - i > 2 ? route_hex(s[i + 1]) : -1;
+		low = n - i > 2 ? route_hex(s[i + 2]) : -1;
+		if (high < 0 || low < 0)
+			return err_set(e, ERR_ARG, 0, "bad percent-encoding");
+		to[used++] = (char)(high * 16 + low);
+		i += 2;
+	}
+	to[used] = '\0';
+	if (memchr(to, 0, used) != NULL)
+		return err_set(e, ERR_ARG, 0, "NUL in the path");
+	if (!utf8_ok(to, used))
+		return err_set(e, ERR_ARG, 0, "the path is not UTF-8");
+	*out = STEAL(to);
+	return ERR_NONE;
+}
+
+/* ---- matching ---- */
+
+struct segments {
+	const char *at[SEGMENTS_MAX + 1];
+	size_t len[SEGMENTS_MAX];
+	int n;
+};
+
+/* Split at '/', without the leading one; false when there are too many. */
+static bool route_split(const char *path, size_t n, struct segments *out)
+{
+	size_t from = 1;
+
+	out->n = 0;
+	if (n == 0 || path[0] != '/')
+		return false;
+	for (size_t i = 1; i <= n; i++) {
+		if (i < n && path[i] != '/')
+			continue;
+		if (out->n == SEGMENTS_MAX)
+			return true; /* a tail takes the rest */
+		out->at[out->n] = path + from;
+		out->len[out->n++] = i - from;
+		from = i + 1;
+	}
+	return true;
+}
+
+static bool route_is_param(const struct segments *p, int i)
+{
+	return p->len[i] > 2 && p->at[i][0] == '{';
+}
+
+static bool route_is_tail(const struct segments *p, int i)
+{
+	return route_is_param(p, i) && p->at[i][p->len[i] - 2] == '*';
+}
+
+/*
+ * How well ${path} fits ${pattern}: 0 not at all; else one bit for each
+ * literal segment, the first ones weigh most.
+ */
+static uint32_t route_fit(const struct segments *pattern,
+			  const struct segments *path)
+{
+	uint32_t fit = 1;
+
+	for (int i = 0; i < pattern->n; i++) {
+		if (i >= path->n)
+			return 0;
+		if (route_is_tail(pattern, i))
+			return fit;
+		if (route_is_param(pattern, i)) {
+			if (path->len[i] == 0)
+				return 0;
+			continue;
+		}
+		if (pattern->len[i] != path->len[i] ||
+		    memcmp(pattern->at[i], path->at[i], path->len[i]) != 0)
+			return 0;
+		fit |= (uint32_t)1 << (31 - i);
+	}
+	return path->n == pattern->n ? fit : 0;
+}
+
+static enum err route_bind(struct request *rq, const struct segments *pattern,
+			   const struct segments *path, const char *end,
+			   struct errinfo *e)
+{
+	for (int i = 0; i < pattern->n; i++) {
+		struct route_param *p = &rq->params[rq->nparams];
+		bool tail = route_is_tail(pattern, i);
+		size_t len = tail ? (size_t)(end - path->at[i]) : path->len[i];
+		enum err r;
+
+		if (!route_is_param(pattern, i))
+			continue;
+		must(rq->nparams < ROUTE_PARAMS_MAX);
+		snprintf(p->name, sizeof(p->name), "%.*s",
+			 (int)pattern->len[i] - (tail ? 3 : 2),
+			 pattern->at[i] + 1);
+		r = route_decode(path->at[i], len, &p->value, e);
+		if (r == ERR_ARG)
+			return err_http_field(rq, e, p->name,
+					      "is not a valid URL part");
+		if (r != ERR_NONE)
+			return r;
+		rq->nparams++;
+	}
+	return ERR_NONE;
+}
+
+static enum err route_none(struct request *rq, unsigned allowed,
+			   struct errinfo *e)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(128);
+
+	if (allowed == 0)
+		return err_http_fail(rq, e, HTTP_NOT_FOUND,
+				     "The requested endpoint was not found");
+	for (unsigned m = 1; m < METHOD_COUNT; m++)
+		if ((allowed & (1U << m)) != 0)
+			buf_addf(&b, "%s%s", b.len > 0 ? ", " : "",
+				 method_names[m]);
+	answer_header(rq, "Allow", "%s", buf_str(&b));
+	err_http_text(rq, "allow", buf_str(&b));
+	(void)err_http_fail(rq, e, HTTP_METHOD_NOT_ALLOWED,
+			    "This endpoint does not take that method");
+	return ERR_STATE;
+}
+
+enum err route_find(struct request *rq, const char *method, const char *path,
+		    struct errinfo *e)
+{
+	size_t n = strcspn(path, "?#");
+	bool slash = n > 1 && path[n - 1] == '/';
+	struct segments whole = {0}, bare = {0}, pattern;
+	const struct route *best = NULL;
+	uint32_t best_fit = 0;
+	unsigned allowed = 0;
+
+	if (n > PATH_MAX_BYTES || !route_split(path, n, &whole) ||
+	    !route_split(path, slash ? n - 1 : n, &bare))
+		return route_none(rq, 0, e);
+	for (size_t i = 0; i < route_count; i++) {
+		const struct route *at = &route_table[i];
+		const char *p = at->pattern;
+		uint32_t fit;
+
+		route_split(p, strlen(p), &pattern);
+		fit = route_fit(&pattern,
+				route_is_tail(&pattern, pattern.n - 1)
+				    ? &whole
+				    : &bare);
+		if (fit == 0)
+			continue;
+		allowed |= 1U << at->method;
+		if (strcmp(method_names[at->method], method) == 0 &&
+		    fit > best_fit) {
+			best = at;
+			best_fit = fit;
+		}
+	}
+	if (best == NULL)
+		return route_none(rq, allowed, e);
+	rq->route = best;
+	rq->method = best->method;
+	route_split(best->pattern, strlen(best->pattern), &pattern);
+	return route_bind(rq, &pattern,
+			  route_is_tail(&pattern, pattern.n - 1) ? &whole
+								 : &bare,
+			  path + n, e);
+}
+
+/* ---- what handlers read ---- */
+
+const char *route_param(const struct request *rq, const char *name)
+{
+	for (int i = 0; i < rq->nparams; i++)
+		if (strcmp(rq->params[i].name, name) == 0)
+			return rq->params[i].value;
+	must(!"no such path parameter");
+	return "";
+}
+
+const char *route_header(const struct request *rq, const char *name)
+{
+	return rq->fcgi != NULL ? FCGX_GetParam(name, rq->fcgi->envp) : NULL;
+}
+
+bool route_query(const struct request *rq, const char *name, char *out,
+		 size_t size)
+{
+	const char *q = route_header(rq, "QUERY_STRING");
+	size_t want = strlen(name);
+
+	while (q != NULL && *q != '\0') {
+		size_t len = strcspn(q, "&");
+
+		if (len > want && q[want] == '=' &&
+		    memcmp(q, name, want) == 0) {
+			OWN(own_mem) char *v = NULL;
+			struct errinfo e;
+			size_t n = len - want - 1;
+
+			if (route_decode(q + want + 1, n, &v, &e) != ERR_NONE)
+				return false;
+			if (strlen(v) >= size)
+				return false;
+			memcpy(out, v, strlen(v) + 1);
+			return true;
+		}
+		q += len;
+		q += *q == '&';
+	}
+	return false;
+}
+
+static bool route_query_has(const struct request *rq, const char *name)
+{
+	const char *q = route_header(rq, "QUERY_STRING");
+	size_t n = strlen(name);
+
+	for (; q != NULL; q = strchr(q, '&')) {
+		q += *q == '&';
+		if (strncmp(q, name, n) == 0 && q[n] == '=')
+			return true;
+	}
+	return false;
+}
+
+enum err route_query_int(struct request *rq, const char *name, int64_t min,
+			 int64_t max, int64_t *out, struct errinfo *e)
+{
+	char text[32], why[96];
+	char *end = text;
+	long long v = 0;
+
+	if (!route_query_has(rq, name))
+		return ERR_NONE;
+	if (route_query(rq, name, text, sizeof(text)) &&
+	    (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'))) {
+		errno = 0;
+		v = strtoll(text, &end, 10);
+		if (errno == 0 && *end == '\0' && v >= min && v <= max) {
+			*out = v;
+			return ERR_NONE;
+		}
+	}
+	snprintf(why, sizeof(why), "must be a number from %lld to %lld",
+		 (long long)min, (long long)max);
+	return err_http_field(rq, e, name, why);
+}

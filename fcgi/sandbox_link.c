@@ -1,0 +1,415 @@
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/broker_msg.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "fcgi/answer.h"
+#include "fcgi/preview_socket.h"
+#include "fcgi/sandbox_link.h"
+
+/* Look at the client once in so many frames, even if the keeper is faster. */
+#define LOOK_EVERY 64
+
+/* ---- whose it is ---- */
+
+static enum err link_unknown(struct request *rq, const char *name,
+			     struct errinfo *e)
+{
+	err_http_text(rq, "sandbox", name);
+	return err_http_fail(rq, e, HTTP_SANDBOX_NOT_FOUND,
+			     "Sandbox not found");
+}
+
+static enum err link_look(struct request *rq, const char *name,
+			  struct errinfo *e)
+{
+	if (rq->sandbox.id[0] != '\0')
+		return ERR_NONE;
+	if (id_sandbox_ok(name))
+		return ctl_sandbox_get(rq->store, rq->auth.tenant, name,
+				       &rq->sandbox, e);
+	if (!id_text_ok(name))
+		return err_set(e, ERR_NOT_FOUND, 0, "not a name");
+	return ctl_sandbox_find(rq->store, rq->auth.tenant, name, &rq->sandbox,
+				e);
+}
+
+enum err link_find(struct request *rq, struct errinfo *e)
+{
+	const char *name = route_param(rq, "sandbox");
+	enum err r = link_look(rq, name, e);
+
+	return r == ERR_NOT_FOUND ? link_unknown(rq, name, e) : r;
+}
+
+void link_default(struct ctl_sandbox_spec *spec, const char *name)
+{
+	*spec = (struct ctl_sandbox_spec){
+	    .name = name,
+	    .image = "host",
+	    .user = "root",
+	    .network = "",
+	    .labels = "{}",
+	    .env = "{}",
+	    .memory_bytes = (uint64_t)1 << 30,
+	    .cpu_millis = 1000,
+	    .pids = 512,
+	    .sleep_after_ms = 600000,
+	};
+}
+
+enum err link_ensure(struct request *rq, struct errinfo *e)
+{
+	const char *name = route_param(rq, "sandbox");
+	struct ctl_sandbox_spec spec;
+	bool made;
+	enum err r = link_look(rq, name, e);
+
+	if (r != ERR_NOT_FOUND)
+		return r;
+	if (id_sandbox_ok(name))
+		return link_unknown(rq, name, e);
+	if (!id_text_ok(name))
+		return err_http_field(rq, e, "sandbox",
+				      "must be 1 to 128 of A-Z a-z 0-9 . _ -, "
+				      "starting with none of . -");
+	link_default(&spec, name);
+	r = ctl_sandbox_reserve(rq->store, rq->auth.tenant, &spec, &rq->sandbox,
+				&made, e);
+	if (r == ERR_STATE)
+		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
+				     "This sandbox is being deleted");
+	return r;
+}
+
+bool link_runs(const struct request *rq, const char *id)
+{
+	OWN(own_fd) int fd = -1;
+	struct errinfo e;
+
+	return keeper_connect(rq->worker->run_dir, id, &fd, &e) == ERR_NONE;
+}
+
+/* ---- the way into it ---- */
+
+static int64_t link_now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* The row was deleted while its sandbox started: it must not go on. */
+static enum err link_undo(struct request *rq, struct errinfo *e)
+{
+	struct broker_req req = {.type = BROKER_DESTROY};
+	struct errinfo why;
+
+	memcpy(req.id, rq->sandbox.id, sizeof(rq->sandbox.id));
+	if (broker_call(rq->worker->run_dir, &req,
+			clock_mono_ms() + LINK_START_MS, &why) != ERR_NONE)
+		log_err("destroy a sandbox deleted at its start", &why);
+	return link_unknown(rq, rq->sandbox.name, e);
+}
+
+static enum err link_boot(struct request *rq, struct errinfo *e)
+{
+	struct broker_req req = {.type = BROKER_START};
+	const struct ctl_sandbox *s = &rq->sandbox;
+	int64_t from = link_now_us();
+	struct errinfo why = {0};
+	enum err r;
+
+	memcpy(req.id, s->id, sizeof(s->id));
+	memcpy(req.image, s->image, strnlen(s->image, BROKER_NAME_MAX));
+	req.memory_bytes = s->memory_bytes;
+	req.cpu_millis = s->cpu_millis;
+	req.pids = s->pids;
+	r = broker_call(rq->worker->run_dir, &req,
+			clock_mono_ms() + LINK_START_MS, &why);
+	rq->start_us += link_now_us() - from;
+	if (r != ERR_NONE) {
+		log_line(LOG_ERROR, "%s: start of %s: %s: %s", rq->id, s->id,
+			 err_name(r), why.text);
+		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
+				     "The sandbox could not be started");
+	}
+	r = ctl_sandbox_confirm(rq->store, s->id, e);
+	if (r == ERR_NOT_FOUND)
+		return link_undo(rq, e);
+	if (r != ERR_NONE)
+		return r;
+	rq->sandbox.state = SANDBOX_RUNNING;
+	return ERR_NONE;
+}
+
+static enum err link_connect(struct request *rq, struct link *l,
+			     struct errinfo *e)
+{
+	l->rq = rq;
+	wire_rx_init(&l->rx, KEEPER_PAYLOAD_MAX);
+	return keeper_connect(rq->worker->run_dir, rq->sandbox.id, &l->fd, e);
+}
+
+/* A keeper lives; a row that says otherwise was left by a crash. */
+static enum err link_used(struct request *rq, enum link_mode mode,
+			  struct errinfo *e)
+{
+	if (mode == LINK_LIVE)
+		return ERR_NONE;
+	if (rq->sandbox.state != SANDBOX_RUNNING) {
+		enum err r = ctl_sandbox_confirm(rq->store, rq->sandbox.id, e);
+
+		if (r == ERR_NOT_FOUND)
+			return link_unknown(rq, rq->sandbox.name, e);
+		return r;
+	}
+	return ctl_sandbox_touch(rq->store, &rq->sandbox, e);
+}
+
+enum err link_open(struct request *rq, enum link_mode mode, struct link *l,
+		   struct errinfo *e)
+{
+	enum err r = mode == LINK_CREATE ? link_ensure(rq, e)
+					 : link_find(rq, e);
+
+	if (r != ERR_NONE)
+		return r;
+	r = link_connect(rq, l, e);
+	if (r == ERR_NONE)
+		return link_used(rq, mode, e);
+	if (r != ERR_NOT_FOUND)
+		return r;
+	if (mode == LINK_LIVE)
+		return err_set(e, ERR_GONE, 0, "sandbox does not run");
+	r = link_boot(rq, e);
+	if (r != ERR_NONE)
+		return r;
+	r = link_connect(rq, l, e);
+	if (r == ERR_NOT_FOUND)
+		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
+				     "The sandbox ended at its start");
+	if (r == ERR_NONE)
+		preview_socket_reopen(rq);
+	return r;
+}
+
+void link_close(struct link *l)
+{
+	own_fd(&l->fd);
+	wire_rx_free(&l->rx);
+}
+
+void link_watch(struct link *l, bool on)
+{
+	l->watch = on;
+}
+
+/* ---- calls ---- */
+
+/* A keeper that went away is the sandbox's end. */
+static enum err link_gone(enum err r, struct errinfo *e)
+{
+	if (r == ERR_PEER)
+		return err_set(e, ERR_GONE, e->sys, "keeper ended");
+	return r;
+}
+
+enum err link_call(struct link *l, enum keeper_msg type,
+		   const struct buf *payload, struct wire_msg **msg,
+		   struct errinfo *e)
+{
+	return link_call_fds(l, type, payload, NULL, 0, msg, e);
+}
+
+static bool link_is_answer(uint16_t type)
+{
+	return type == KM_STARTED || type == KM_ATTACHED || type == KM_ITEM ||
+	       type == KM_OK;
+}
+
+enum err link_call_fds(struct link *l, enum keeper_msg type,
+		       const struct buf *payload, const int *fds, int nfds,
+		       struct wire_msg **msg, struct errinfo *e)
+{
+	int64_t deadline = clock_mono_ms() + LINK_CALL_MS;
+	struct wire_msg *m;
+	uint32_t tag = ++l->tag;
+	enum err r = wire_send_fds(l->fd, (uint16_t)type, tag, payload, fds,
+				   nfds, deadline, e);
+
+	if (r != ERR_NONE)
+		return link_gone(r, e);
+	for (;;) {
+		r = wire_recv(&l->rx, l->fd,
+			      l->watch ? l->rq->client_fd : -1, deadline, &m,
+			      e);
+		if (r == ERR_GONE)
+			l->rq->broken = true;
+		if (r != ERR_NONE)
+			return link_gone(r, e);
+		/* Events of what was attached before may come between. */
+		if (m->tag == tag)
+			break;
+	}
+	if (m->type == KM_REFUSED)
+		return keeper_refused(m, e);
+	if (!link_is_answer(m->type))
+		return err_set(e, ERR_GONE, 0, "keeper's answer %u", m->type);
+	if (msg != NULL)
+		*msg = m;
+	return ERR_NONE;
+}
+
+enum err link_start(struct link *l, const struct keeper_start *s,
+		    const int *fds, int nfds, uint32_t *pid, struct errinfo *e)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(KEEPER_PAYLOAD_MAX);
+	struct wire_msg *m;
+	struct wire_in in;
+	uint32_t n;
+	enum err r;
+
+	keeper_put_start(&b, s);
+	r = link_call_fds(l, KM_START, &b, fds, nfds, &m, e);
+	if (r != ERR_NONE)
+		return r;
+	in = wire_in(m);
+	n = wire_in_u32(&in);
+	if (m->type != KM_STARTED || !wire_in_done(&in))
+		return err_set(e, ERR_GONE, 0, "keeper's STARTED");
+	if (pid != NULL)
+		*pid = n;
+	return ERR_NONE;
+}
+
+enum err link_attach(struct link *l, const char *id, uint64_t after,
+		     bool follow, struct errinfo *e)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(1024);
+
+	wire_str(&b, id);
+	wire_u64(&b, after);
+	wire_u8(&b, follow);
+	return link_call(l, KM_ATTACH, &b, NULL, e);
+}
+
+enum err link_kill(struct link *l, const char *id, uint32_t grace_ms,
+		   enum end_reason reason, struct errinfo *e)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(1024);
+
+	wire_str(&b, id);
+	wire_u32(&b, grace_ms);
+	wire_u8(&b, (uint8_t)reason);
+	return link_call(l, KM_KILL, &b, NULL, e);
+}
+
+enum err link_status(struct link *l, const char *id, struct keeper_item *item,
+		     struct errinfo *e)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(1024);
+	struct wire_msg *m;
+	enum err r;
+
+	wire_str(&b, id);
+	r = link_call(l, KM_STATUS, &b, &m, e);
+	if (r != ERR_NONE)
+		return r;
+	if (m->type != KM_ITEM)
+		return err_set(e, ERR_GONE, 0, "keeper's STATUS");
+	return link_gone(keeper_get_item(m, item, e), e);
+}
+
+enum err link_list(struct link *l,
+		   enum err (*each)(void *ctx, const struct keeper_item *item,
+				    struct errinfo *e),
+		   void *ctx, struct errinfo *e)
+{
+	int64_t deadline = clock_mono_ms() + LINK_CALL_MS;
+	uint32_t tag = ++l->tag;
+	enum err r = wire_send(l->fd, KM_LIST, tag, NULL, deadline, e);
+
+	while (r == ERR_NONE) {
+		struct keeper_item item;
+		struct wire_msg *m;
+
+		r = wire_recv(&l->rx, l->fd, -1, deadline, &m, e);
+		if (r != ERR_NONE || (m->type == KM_OK && m->tag == tag))
+			break;
+		if (m->tag != tag)
+			continue;
+		if (m->type != KM_ITEM)
+			return err_set(e, ERR_GONE, 0, "keeper's LIST");
+		r = keeper_get_item(m, &item, e);
+		if (r == ERR_NONE)
+			r = each(ctx, &item, e);
+	}
+	return link_gone(r, e);
+}
+
+/* ---- events ---- */
+
+/* One frame of the stream; ERR_ARG: nothing for the caller. */
+static enum err link_frame(const struct wire_msg *m, struct link_event *out,
+			   struct errinfo *e)
+{
+	struct wire_in in;
+
+	switch (m->type) {
+	case KM_EVENT:
+		out->got = LINK_EVENT;
+		return keeper_get_event(m, &out->ev, e);
+	case KM_GAP:
+		in = wire_in(m);
+		out->got = LINK_GAP;
+		out->gap_first = wire_in_u64(&in);
+		if (!wire_in_done(&in))
+			return err_set(e, ERR_PEER, 0, "keeper's GAP");
+		return ERR_NONE;
+	case KM_REPLAYED:
+		out->got = LINK_REPLAYED;
+		return ERR_NONE;
+	case KM_REFUSED:
+		return keeper_refused(m, e);
+	default:
+		return err_set(e, ERR_PEER, 0, "keeper's frame %u", m->type);
+	}
+}
+
+static enum err link_client_left(struct link *l, struct errinfo *e)
+{
+	l->rq->broken = true;
+	return err_set(e, ERR_GONE, 0, "client");
+}
+
+enum err link_next(struct link *l, int64_t deadline_ms, struct link_event *out,
+		   struct errinfo *e)
+{
+	struct wire_msg *m;
+	enum err r;
+
+	if (l->watch && ++l->seen % LOOK_EVERY == 0 && answer_gone(l->rq))
+		return link_client_left(l, e);
+	r = wire_recv(&l->rx, l->fd, l->watch ? l->rq->client_fd : -1,
+		      deadline_ms, &m, e);
+	if (r == ERR_TIMEOUT) {
+		out->got = LINK_TICK;
+		return ERR_NONE;
+	}
+	if (r == ERR_GONE)
+		return link_client_left(l, e);
+	if (r != ERR_NONE)
+		return r;
+	return link_frame(m, out, e);
+}
+
+bool link_client_gone(const struct errinfo *e)
+{
+	return e->code == ERR_GONE && strcmp(e->text, "client") == 0;
+}
