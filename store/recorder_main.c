@@ -1,4 +1,64 @@
-int main(void)
+/* warren-recorder --data D --run R: runs as warren, ends by SIGTERM. */
+#include <getopt.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "store/recorder.h"
+
+static bool recorder_parse(struct recorder_conf *conf, int argc, char **argv)
 {
+	static const struct option options[] = {
+	    {"data", required_argument, NULL, 'd'},
+	    {"run", required_argument, NULL, 'r'},
+	    {NULL, 0, NULL, 0}};
+	int o;
+
+	conf->data_dir = "/var/lib/warren";
+	conf->run_dir = "/run/warren";
+	while ((o = getopt_long(argc, argv, "d:r:", options, NULL)) != -1) {
+		switch (o) {
+		case 'd':
+			conf->data_dir = optarg;
+			break;
+		case 'r':
+			conf->run_dir = optarg;
+			break;
+		default:
+			return false;
+		}
+	}
+	return optind == argc;
+}
+
+static enum err recorder_main(const struct recorder_conf *conf,
+			      struct errinfo *e)
+{
+	OWN(recorder_close) struct recorder *r = NULL;
+	enum err err = recorder_open(conf, &r, e);
+
+	if (err == ERR_NONE)
+		err = recorder_watch_signals(r, e);
+	return err == ERR_NONE ? recorder_run(r, e) : err;
+}
+
+int main(int argc, char **argv)
+{
+	struct recorder_conf conf = RECORDER_CONF_INIT;
+	struct errinfo e;
+
+	log_open("recorder", LOG_INFO);
+	id_init();
+	umask(077);
+	if (!recorder_parse(&conf, argc, argv)) {
+		fputs("usage: warren-recorder [--data DIR] [--run DIR]\n",
+		      stderr);
+		return 2;
+	}
+	if (recorder_main(&conf, &e) != ERR_NONE) {
+		log_err("record", &e);
+		return 1;
+	}
 	return 0;
 }
