@@ -24,8 +24,8 @@ struct broker_req {
 	uint32_t magic;
 	uint32_t type;
 	uint64_t cookie;
-	char id[32];                      /* a sandbox id, 0-padded */
-	char image[BROKER_NAME_MAX + 1];  /* [a-z0-9-], 0-padded */
+	char id[32];                     /* a sandbox id, 0-padded */
+	char image[BROKER_NAME_MAX + 1]; /* [a-z0-9-], 0-padded */
 	uint64_t memory_bytes;
 	uint32_t cpu_millis;
 	uint32_t pids;

@@ -4,10 +4,9 @@
 
 #include "base/keeper_msg.h"
 
-static const char *const reason_names[] = {
-    "",
+static const char *const reason_names[] = {"",
 #define X(name, text) text,
-    END_REASONS(X)
+					   END_REASONS(X)
 #undef X
 };
 
@@ -54,8 +53,7 @@ void keeper_put_end(struct buf *b, const struct keeper_end *end)
 	wire_i64(b, end->duration_ms);
 }
 
-static bool keeper_get_end(const char *data, size_t len,
-			   struct keeper_end *end)
+static bool keeper_get_end(const char *data, size_t len, struct keeper_end *end)
 {
 	struct wire_in in = {.p = (const uint8_t *)data,
 			     .end = (const uint8_t *)data + len};

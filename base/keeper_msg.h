@@ -87,12 +87,12 @@ enum keeper_msg {
 };
 
 enum keeper_flag {
-	KF_ATTACH = 1,          /* events follow on this connection */
-	KF_KILL_ON_CLOSE = 2,   /* this connection closes: kill (run: SIGINT) */
-	KF_STDIN_OPEN = 4,      /* stdin is a pipe fed by STDIN messages */
-	KF_MERGE = 8,           /* stderr goes where stdout goes */
-	KF_STDIN_FD = 16,       /* fds carry stdin … */
-	KF_STDOUT_FD = 32,      /* … stdout: not read by the keeper */
+	KF_ATTACH = 1,        /* events follow on this connection */
+	KF_KILL_ON_CLOSE = 2, /* this connection closes: kill (run: SIGINT) */
+	KF_STDIN_OPEN = 4,    /* stdin is a pipe fed by STDIN messages */
+	KF_MERGE = 8,         /* stderr goes where stdout goes */
+	KF_STDIN_FD = 16,     /* fds carry stdin … */
+	KF_STDOUT_FD = 32,    /* … stdout: not read by the keeper */
 	KF_STDERR_FD = 64
 };
 

@@ -196,8 +196,7 @@ static bool wire_rx_rights(struct wire_rx *rx, struct msghdr *h)
 		for (size_t i = 0; i < n; i++) {
 			int fd;
 
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int),
-			       sizeof(fd));
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
 			if (rx->nfds == WIRE_FDS_QUEUE) {
 				own_fd(&fd);
 				ok = false;

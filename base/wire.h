@@ -165,11 +165,16 @@ FALLIBLE enum err wire_send(int fd, uint16_t type, uint32_t tag,
 			    const struct buf *payload, int64_t deadline_ms,
 			    struct errinfo *e);
 
+/* Descriptors that are lent for one call. */
+struct wire_fds {
+	const int *at;
+	int n;
+};
+
 /** wire_send_fds(...): The same; the descriptors stay the caller's. */
 FALLIBLE enum err wire_send_fds(int fd, uint16_t type, uint32_t tag,
-				const struct buf *payload, const int *fds,
-				int nfds, int64_t deadline_ms,
-				struct errinfo *e);
+				const struct buf *payload, struct wire_fds fds,
+				int64_t deadline_ms, struct errinfo *e);
 
 /**
  * wire_recv(rx, fd, watch_fd, deadline_ms, msg, e):

@@ -153,20 +153,21 @@ enum err wire_send(int fd, uint16_t type, uint32_t tag,
 		   const struct buf *payload, int64_t deadline_ms,
 		   struct errinfo *e)
 {
-	return wire_send_fds(fd, type, tag, payload, NULL, 0, deadline_ms, e);
+	return wire_send_fds(fd, type, tag, payload, (struct wire_fds){0},
+			     deadline_ms, e);
 }
 
 enum err wire_send_fds(int fd, uint16_t type, uint32_t tag,
-		       const struct buf *payload, const int *fds, int nfds,
+		       const struct buf *payload, struct wire_fds fds,
 		       int64_t deadline_ms, struct errinfo *e)
 {
 	size_t len = payload != NULL ? payload->len : 0, sent = 0;
 	OWN(buf_free) struct buf b = BUF_INIT(WIRE_HEAD_LEN + len);
 
-	must(nfds <= WIRE_FDS_MAX);
+	must(fds.n <= WIRE_FDS_MAX);
 	if (payload != NULL && payload->failed)
 		return err_set(e, ERR_ARG, 0, "payload too large");
-	wire_head(&b, type, tag, len, nfds);
+	wire_head(&b, type, tag, len, fds.n);
 	if (len > 0)
 		buf_add(&b, payload->data, len);
 	if (!buf_ok(&b))
@@ -175,7 +176,8 @@ enum err wire_send_fds(int fd, uint16_t type, uint32_t tag,
 		bool first = sent == 0;
 		struct pollfd p = {.fd = fd, .events = POLLOUT};
 		ssize_t n = wire_sendmsg(fd, b.data + sent, b.len - sent,
-					 first ? fds : NULL, first ? nfds : 0);
+					 first ? fds.at : NULL,
+					 first ? fds.n : 0);
 
 		if (n >= 0) {
 			sent += (size_t)n;

@@ -240,15 +240,14 @@ enum err link_call_fds(struct link *l, enum keeper_msg type,
 	int64_t deadline = clock_mono_ms() + LINK_CALL_MS;
 	struct wire_msg *m;
 	uint32_t tag = ++l->tag;
-	enum err r = wire_send_fds(l->fd, (uint16_t)type, tag, payload, fds,
-				   nfds, deadline, e);
+	enum err r = wire_send_fds(l->fd, (uint16_t)type, tag, payload,
+				   (struct wire_fds){fds, nfds}, deadline, e);
 
 	if (r != ERR_NONE)
 		return link_gone(r, e);
 	for (;;) {
-		r = wire_recv(&l->rx, l->fd,
-			      l->watch ? l->rq->client_fd : -1, deadline, &m,
-			      e);
+		r = wire_recv(&l->rx, l->fd, l->watch ? l->rq->client_fd : -1,
+			      deadline, &m, e);
 		if (r == ERR_GONE)
 			l->rq->broken = true;
 		if (r != ERR_NONE)

@@ -34,8 +34,8 @@ static void a_time_before_1970_keeps_the_form(void **state)
 
 static void any_number_gives_a_stamp_of_the_same_length(void **state)
 {
-	static const int64_t at[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1,
-				     253402300800000, INT64_MAX};
+	static const int64_t at[] = {INT64_MIN, INT64_MIN + 1,   -1,       0,
+				     1,         253402300800000, INT64_MAX};
 	char out[CLOCK_ISO_LEN + 1];
 
 	(void)state;

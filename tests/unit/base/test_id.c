@@ -94,8 +94,8 @@ static void a_stamped_id_tells_its_kind_and_time(void **state)
 static void a_name_of_an_execution_is_no_path_and_no_option(void **state)
 {
 	static const char *const bad[] = {
-	    "",    ".",	  "..",	   ".hid", "-rf",     "a/b",
-	    "a b", "a\n", "\x7f",  "a:b", "\xc3\xa4", "a%2f",
+	    "",    ".",   "..",   ".hid", "-rf",      "a/b",
+	    "a b", "a\n", "\x7f", "a:b",  "\xc3\xa4", "a%2f",
 	};
 	char longest[ID_MAX + 2];
 

@@ -269,7 +269,7 @@ static void a_refusal_is_an_error_and_never_a_success(void **state)
 	for (uint32_t code = 0; code < 300; code++) {
 		OWN(buf_free) struct buf b = BUF_INIT(1000);
 		enum err want = code > 0 && code <= ERR_GONE ? (enum err)code
-							      : ERR_PEER;
+							     : ERR_PEER;
 		struct wire_msg m;
 
 		wire_u32(&b, code);

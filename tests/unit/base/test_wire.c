@@ -50,8 +50,8 @@ static struct wire_msg *read_one(struct wire_rx *rx, int fd)
 	struct wire_msg *m = NULL;
 	struct errinfo e;
 
-	assert_int_equal(
-	    wire_recv(rx, fd, -1, clock_mono_ms() + 5000, &m, &e), ERR_NONE);
+	assert_int_equal(wire_recv(rx, fd, -1, clock_mono_ms() + 5000, &m, &e),
+			 ERR_NONE);
 	assert_non_null(m);
 	return m;
 }
@@ -257,9 +257,9 @@ static void malformed_heads_are_refused(void **state)
 		wire_u32(&b, 1);
 		wire_u32(&b, bad[i].zero);
 		put_raw(p.a, b.data, b.len);
-		assert_int_equal(wire_recv(&rx, p.b, -1,
-					   clock_mono_ms() + 5000, &m, &e),
-				 ERR_PEER);
+		assert_int_equal(
+		    wire_recv(&rx, p.b, -1, clock_mono_ms() + 5000, &m, &e),
+		    ERR_PEER);
 	}
 }
 
@@ -310,8 +310,7 @@ static void a_long_queue_drains_in_order_while_it_grows(void **state)
 		bool more;
 
 		buf_addf(&b, "%*u", (int)(put % 1500) + 10, (unsigned)put);
-		if (put < 2000 &&
-		    wire_tx_put(&tx, 1, put, &b, &e) == ERR_NONE)
+		if (put < 2000 && wire_tx_put(&tx, 1, put, &b, &e) == ERR_NONE)
 			put++;
 		assert_int_equal(wire_tx_flush(&tx, p.a, &e), ERR_NONE);
 		if (put % 7 != 0 && put < 2000)
@@ -384,8 +383,7 @@ static void the_end_of_the_stream_is_told(void **state)
 	own_fd(&p.a);
 	assert_int_equal(wire_recv(&rx, p.b, -1, CLOCK_NEVER, &m, &e),
 			 ERR_PEER);
-	assert_int_equal(wire_send(p.b, 1, 1, NULL, CLOCK_NEVER, &e),
-			 ERR_PEER);
+	assert_int_equal(wire_send(p.b, 1, 1, NULL, CLOCK_NEVER, &e), ERR_PEER);
 }
 
 static void a_wait_ends_at_its_deadline(void **state)
@@ -415,8 +413,8 @@ static void a_peer_that_does_not_read_ends_a_send_at_its_deadline(void **state)
 	assert_non_null(buf_space(&b, 4 << 20));
 	memset(b.data, 0, 4 << 20);
 	buf_grow(&b, 4 << 20);
-	assert_int_equal(
-	    wire_send(p.a, 1, 1, &b, clock_mono_ms() + 50, &e), ERR_TIMEOUT);
+	assert_int_equal(wire_send(p.a, 1, 1, &b, clock_mono_ms() + 50, &e),
+			 ERR_TIMEOUT);
 }
 
 static void a_client_that_hangs_up_ends_the_wait(void **state)

@@ -103,9 +103,9 @@ static void descriptors_come_in_order_with_their_frames(void **state)
 		wire_str(&b, "payload");
 		for (int j = 0; j < n; j++)
 			fds[j] = marked_fd(++mark);
-		assert_int_equal(wire_tx_put_fds(&tx, (uint16_t)i, 1, &b, fds,
-						 n, &e),
-				 ERR_NONE);
+		assert_int_equal(
+		    wire_tx_put_fds(&tx, (uint16_t)i, 1, &b, fds, n, &e),
+		    ERR_NONE);
 	}
 	assert_int_equal(wire_tx_flush(&tx, p.a, &e), ERR_NONE);
 	assert_int_equal(tx.nmarks, 0);
@@ -118,8 +118,7 @@ static void descriptors_come_in_order_with_their_frames(void **state)
 		assert_int_equal(m->nfds, i % (WIRE_FDS_MAX + 1));
 		for (int j = 0; j < m->nfds; j++) {
 			assert_int_equal(mark_of(m->fds[j]), ++mark);
-			assert_int_equal(fcntl(m->fds[j], F_GETFD),
-					 FD_CLOEXEC);
+			assert_int_equal(fcntl(m->fds[j], F_GETFD), FD_CLOEXEC);
 		}
 		for (int j = m->nfds; j < WIRE_FDS_MAX; j++)
 			assert_int_equal(m->fds[j], -1);
@@ -141,7 +140,8 @@ static void a_taken_descriptor_stays_open_and_others_are_closed(void **state)
 	before = unit_fds();
 	fds[0] = marked_fd(11);
 	fds[1] = marked_fd(12);
-	assert_int_equal(wire_send_fds(p.a, 1, 1, NULL, fds, 2,
+	assert_int_equal(wire_send_fds(p.a, 1, 1, NULL,
+				       (struct wire_fds){fds, 2},
 				       clock_mono_ms() + 1000, &e),
 			 ERR_NONE);
 	own_fd(&fds[0]); /* wire_send_fds leaves them to the caller */
@@ -173,10 +173,11 @@ static void descriptors_nobody_took_do_not_outlive_the_reader(void **state)
 		wire_rx_init(&rx, 100);
 		/* One frame given out, one in the queue, half of a third. */
 		for (int i = 0; i < 2; i++)
-			assert_int_equal(wire_send_fds(p.a, 1, 1, NULL,
-						       &fds[i], 1, CLOCK_NEVER,
-						       &e),
-					 ERR_NONE);
+			assert_int_equal(
+			    wire_send_fds(p.a, 1, 1, NULL,
+					  (struct wire_fds){&fds[i], 1},
+					  CLOCK_NEVER, &e),
+			    ERR_NONE);
 		put_raw_fds(p.a, "half", 4, &fds[2], 1);
 		for (int i = 0; i < 3; i++) {
 			assert_int_equal(wire_rx_fill(&rx, p.b, &more, &e),
@@ -202,8 +203,8 @@ static void descriptors_that_never_went_out_are_closed(void **state)
 		struct errinfo e;
 
 		wire_tx_init(&tx, 1000);
-		assert_int_equal(
-		    wire_tx_put_fds(&tx, 1, 1, NULL, fds, 2, &e), ERR_NONE);
+		assert_int_equal(wire_tx_put_fds(&tx, 1, 1, NULL, fds, 2, &e),
+				 ERR_NONE);
 	}
 	assert_int_equal(unit_fds(), before);
 }
@@ -223,10 +224,10 @@ static void after_a_failed_put_descriptors_are_still_the_caller_s(void **state)
 		wire_tx_init(&tx, 1000);
 		buf_addf(&big, "%*d", 1500, 1);
 		wire_u8(&bad, 1);
-		assert_int_equal(
-		    wire_tx_put_fds(&tx, 1, 1, &bad, &fd, 1, &e), ERR_ARG);
-		assert_int_equal(
-		    wire_tx_put_fds(&tx, 1, 1, &big, &fd, 1, &e), ERR_LIMIT);
+		assert_int_equal(wire_tx_put_fds(&tx, 1, 1, &bad, &fd, 1, &e),
+				 ERR_ARG);
+		assert_int_equal(wire_tx_put_fds(&tx, 1, 1, &big, &fd, 1, &e),
+				 ERR_LIMIT);
 		assert_int_equal(tx.nmarks, 0);
 		assert_int_equal(mark_of(fd), 1);
 	}
@@ -243,14 +244,14 @@ static void too_many_descriptors_in_the_queue_are_a_limit(void **state)
 	for (int i = 0; i < WIRE_FDS_QUEUE; i++) {
 		int fd = marked_fd(i);
 
-		assert_int_equal(
-		    wire_tx_put_fds(&tx, 1, 1, NULL, &fd, 1, &e), ERR_NONE);
+		assert_int_equal(wire_tx_put_fds(&tx, 1, 1, NULL, &fd, 1, &e),
+				 ERR_NONE);
 	}
 	{
 		OWN(own_fd) int fd = marked_fd(1);
 
-		assert_int_equal(
-		    wire_tx_put_fds(&tx, 1, 1, NULL, &fd, 1, &e), ERR_LIMIT);
+		assert_int_equal(wire_tx_put_fds(&tx, 1, 1, NULL, &fd, 1, &e),
+				 ERR_LIMIT);
 	}
 }
 
@@ -277,8 +278,8 @@ static void a_flood_of_descriptors_drops_the_peer_and_leaks_none(void **state)
 		own_fd(&fd);
 		while (r == ERR_NONE && more)
 			r = wire_rx_fill(&rx, p.b, &more, &e);
-		assert_int_equal(r, n == WIRE_FDS_QUEUE - 1 ? ERR_NONE
-							     : ERR_PEER);
+		assert_int_equal(r,
+				 n == WIRE_FDS_QUEUE - 1 ? ERR_NONE : ERR_PEER);
 		wire_rx_free(&rx);
 		while (recv(p.b, &fd, 1, MSG_DONTWAIT) > 0)
 			continue;
@@ -347,8 +348,7 @@ int main(void)
 	    cmocka_unit_test(descriptors_come_in_order_with_their_frames),
 	    cmocka_unit_test(
 		a_taken_descriptor_stays_open_and_others_are_closed),
-	    cmocka_unit_test(
-		descriptors_nobody_took_do_not_outlive_the_reader),
+	    cmocka_unit_test(descriptors_nobody_took_do_not_outlive_the_reader),
 	    cmocka_unit_test(descriptors_that_never_went_out_are_closed),
 	    cmocka_unit_test(
 		after_a_failed_put_descriptors_are_still_the_caller_s),
