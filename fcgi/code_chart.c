@@ -128,7 +128,7 @@ struct chart_type {
 
 static const struct chart_type chart_types[] = {
     {"line", chart_points}, {"scatter", chart_points}, {"bar", chart_bar},
-    {"pie", chart_pie},	    {"box", chart_box},
+    {"pie", chart_pie},     {"box", chart_box},
 };
 
 /* An element of a type that is not in the table is any object. */

@@ -308,9 +308,9 @@ static enum err context_wait_end(struct link *l, int64_t deadline_ms,
 	}
 }
 
-enum err code_context_end(struct request *rq, const char *id,
-			  uint32_t grace_ms, enum end_reason reason,
-			  struct keeper_end *end, struct errinfo *e)
+enum err code_context_end(struct request *rq, const char *id, uint32_t grace_ms,
+			  enum end_reason reason, struct keeper_end *end,
+			  struct errinfo *e)
 {
 	OWN(link_close) struct link watch = LINK_INIT;
 	OWN(link_close) struct link l = LINK_INIT;
@@ -330,10 +330,9 @@ enum err code_context_end(struct request *rq, const char *id,
 	if (r == ERR_NONE)
 		r = link_kill(&l, id, grace_ms, reason, e);
 	if (r == ERR_NONE)
-		r = context_wait_end(&watch,
-				     clock_mono_ms() + grace_ms +
-					 CONTEXT_END_MS,
-				     &got, e);
+		r = context_wait_end(
+		    &watch, clock_mono_ms() + grace_ms + CONTEXT_END_MS, &got,
+		    e);
 	if (r == ERR_GONE || r == ERR_PEER || r == ERR_NOT_FOUND)
 		r = ERR_NONE; /* the keeper's end is everybody's */
 	if (r == ERR_NONE && end != NULL)

@@ -47,8 +47,7 @@ FALLIBLE enum err code_context_create(struct request *rq, struct link *l,
 
 /** code_context_get(rq, id, out, e): Errors: ERR_NOT_FOUND, 404 noted. */
 FALLIBLE enum err code_context_get(struct request *rq, const char *id,
-				   struct node_context *out,
-				   struct errinfo *e);
+				   struct node_context *out, struct errinfo *e);
 
 /**
  * code_context_revive(rq, l, ctx, e):

@@ -114,8 +114,7 @@ static enum err result_read_result(struct code_result *r, struct errinfo *e)
 	display = json_object_object_get(root, "display");
 	if (!json_object_is_type(r->mime, json_type_object))
 		return result_bad(e, "result");
-	if (display != NULL &&
-	    !json_object_is_type(display, json_type_boolean))
+	if (display != NULL && !json_object_is_type(display, json_type_boolean))
 		return result_bad(e, "result");
 	r->display = display != NULL && json_object_get_boolean(display) != 0;
 	return ERR_NONE;
@@ -143,8 +142,8 @@ static enum err result_read_error(struct code_result *r, struct errinfo *e)
 
 static enum err result_read_done(struct code_result *r, struct errinfo *e)
 {
-	struct json_object *v =
-	    json_object_object_get(r->in.root, "execution_count");
+	struct json_object *v = json_object_object_get(r->in.root,
+						       "execution_count");
 
 	if (!json_object_is_type(v, json_type_int) ||
 	    json_object_get_int64(v) < 0)
@@ -255,8 +254,7 @@ static void result_put_others(struct json_object *mime, struct json_out *o)
 		json_out_end(o);
 }
 
-static void result_put_metadata(const struct code_result *r,
-				struct json_out *o)
+static void result_put_metadata(const struct code_result *r, struct json_out *o)
 {
 	json_out_object(o, "metadata");
 	json_out_bool(o, "display", r->display);

@@ -23,7 +23,7 @@
 struct code_result {
 	enum event_kind kind; /* EVENT_RESULT, EVENT_ERROR or EVENT_DONE */
 	struct json_in in;
-	struct buf wide;	  /* the text, if it had to be changed */
+	struct buf wide;          /* the text, if it had to be changed */
 	struct json_object *mime; /* RESULT: an object */
 	struct json_object *chart;
 	struct json_object *data;

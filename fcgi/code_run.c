@@ -141,8 +141,7 @@ static enum err run_send_result(struct code_run *run, uint64_t seq,
 }
 
 /* A result that does not fit any more leaves the ones before it whole. */
-static void run_keep_result(struct code_run *run,
-			    const struct code_result *got)
+static void run_keep_result(struct code_run *run, const struct code_result *got)
 {
 	struct json_out before = run->results;
 	size_t len = before.b.len;
@@ -372,7 +371,8 @@ enum err code_run_follow(struct code_run *run, struct link *l,
 	enum err r;
 
 	answer_header(run->rq, "X-Execution-Id", "%s", run->id);
-	r = run->live ? sse_begin(&run->sse, run->rq, e) : pool_long(run->rq, e);
+	r = run->live ? sse_begin(&run->sse, run->rq, e)
+		      : pool_long(run->rq, e);
 	if (r != ERR_NONE && !run->rq->answering)
 		return r;
 	route_park(run->rq);

@@ -19,14 +19,14 @@ struct code_run {
 	const char *id;
 	bool live; /* server-sent events */
 	struct sse sse;
-	struct utf8 part[2];	 /* of stdout and stderr */
-	struct buf text[2];	 /* gathered: all of it */
+	struct utf8 part[2];     /* of stdout and stderr */
+	struct buf text[2];      /* gathered: all of it */
 	struct json_out results; /* gathered: an open array */
-	struct json_out error;	 /* gathered: the last one, or empty */
-	bool failed;		 /* an error was told */
-	bool truncated;		 /* something of the output is missing */
+	struct json_out error;   /* gathered: the last one, or empty */
+	bool failed;             /* an error was told */
+	bool truncated;          /* something of the output is missing */
 	int64_t execution_count; /* -1: not told */
-	bool over;		 /* the terminal event was told */
+	bool over;               /* the terminal event was told */
 };
 
 /** code_run_init(run, rq, id, live): Nothing is sent yet. */

@@ -15,9 +15,9 @@
 static void names_and_aliases_of_the_wire_are_known(void **state)
 {
 	static const char *const known[][2] = {
-	    {"python", "python"},     {"python3", "python"},
+	    {"python", "python"},         {"python3", "python"},
 	    {"javascript", "javascript"}, {"js", "javascript"},
-	    {"node", "javascript"},   {"typescript", "typescript"},
+	    {"node", "javascript"},       {"typescript", "typescript"},
 	    {"ts", "typescript"},
 	};
 

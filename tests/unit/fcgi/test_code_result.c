@@ -169,8 +169,8 @@ static void a_result_cut_anywhere_is_refused(void **state)
 		OWN(own_mem) char *cut = strndup(whole, n);
 		struct errinfo e = {0};
 
-		assert_int_equal(
-		    code_result_read(&r, EVENT_RESULT, cut, n, &e), ERR_PEER);
+		assert_int_equal(code_result_read(&r, EVENT_RESULT, cut, n, &e),
+				 ERR_PEER);
 	}
 }
 
@@ -186,6 +186,19 @@ static void a_result_nested_too_deep_is_refused(void **state)
 	for (int i = 0; i < 100000; i++)
 		buf_addc(&b, ']');
 	buf_adds(&b, "}}");
+	is_refused(EVENT_RESULT, buf_str(&b));
+}
+
+static void a_result_of_too_many_values_is_refused(void **state)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(8U << 20);
+
+	(void)state;
+	buf_adds(&b, "{\"mime\":{\"application/json\":[0");
+	for (unsigned i = 0; i < CODE_RESULT_VALUES_MAX; i++)
+		buf_adds(&b, ",0");
+	buf_adds(&b, "]}}");
+	assert_true(buf_ok(&b));
 	is_refused(EVENT_RESULT, buf_str(&b));
 }
 
@@ -205,8 +218,9 @@ static void an_error_has_name_text_and_traceback(void **state)
 	json_out_object(&o, NULL);
 	code_result_put_error(&r, "name", "message", &o);
 	json_out_end(&o);
-	assert_string_equal(o.b.data, "{\"name\":\"E\",\"message\":\"v\\u0000\","
-				      "\"traceback\":[\"a\",\"b\"]}");
+	assert_string_equal(o.b.data,
+			    "{\"name\":\"E\",\"message\":\"v\\u0000\","
+			    "\"traceback\":[\"a\",\"b\"]}");
 }
 
 static void a_malformed_error_or_done_is_refused(void **state)
@@ -236,8 +250,7 @@ static void a_done_has_its_count(void **state)
 
 	(void)state;
 	assert_int_equal(
-	    code_result_read(&r, EVENT_DONE, json, strlen(json), &e),
-	    ERR_NONE);
+	    code_result_read(&r, EVENT_DONE, json, strlen(json), &e), ERR_NONE);
 	assert_int_equal(r.execution_count, 12);
 }
 
@@ -267,6 +280,7 @@ int main(void)
 	    cmocka_unit_test(a_malformed_result_is_refused),
 	    cmocka_unit_test(a_result_cut_anywhere_is_refused),
 	    cmocka_unit_test(a_result_nested_too_deep_is_refused),
+	    cmocka_unit_test(a_result_of_too_many_values_is_refused),
 	    cmocka_unit_test(an_error_has_name_text_and_traceback),
 	    cmocka_unit_test(a_malformed_error_or_done_is_refused),
 	    cmocka_unit_test(a_done_has_its_count),
