@@ -1,6 +1,6 @@
+#include "store/ctl_audit.h"
 #include "base/clock.h"
 #include "base/id.h"
-#include "store/ctl_audit.h"
 #include "store/stmt.h"
 
 #define AUDIT_TEXT_MAX 1024

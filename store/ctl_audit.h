@@ -12,7 +12,7 @@ struct ctl_audit {
 };
 
 /** ctl_audit_add(c, a, e): Append a row, stamped now. */
-FALLIBLE enum err ctl_audit_add(struct store_conn *c,
-				const struct ctl_audit *a, struct errinfo *e);
+FALLIBLE enum err ctl_audit_add(struct store_conn *c, const struct ctl_audit *a,
+				struct errinfo *e);
 
 #endif

@@ -14,10 +14,9 @@
 #define KEY_SECRET_BYTES 32U
 #define KEY_TOUCH_MS 60000
 
-static const char *const scope_names[] = {
-    "",
+static const char *const scope_names[] = {"",
 #define X(name, text) text,
-    KEY_SCOPES(X)
+					  KEY_SCOPES(X)
 #undef X
 };
 
@@ -61,10 +60,9 @@ static void key_make(char text[CTL_KEY_LEN + 1])
 	memcpy(text + KEY_HEAD_LEN, token, CTL_KEY_PREFIX_LEN - KEY_HEAD_LEN);
 	text[CTL_KEY_PREFIX_LEN] = '_';
 	randombytes_buf(secret, sizeof(secret));
-	sodium_bin2base64(text + CTL_KEY_PREFIX_LEN + 1,
-			  CTL_KEY_LEN - CTL_KEY_PREFIX_LEN, secret,
-			  sizeof(secret),
-			  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	sodium_bin2base64(
+	    text + CTL_KEY_PREFIX_LEN + 1, CTL_KEY_LEN - CTL_KEY_PREFIX_LEN,
+	    secret, sizeof(secret), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 	sodium_memzero(secret, sizeof(secret));
 }
 

@@ -60,8 +60,8 @@ const char *ctl_key_scope_name(enum key_scope scope);
  * Errors: ERR_NOT_FOUND.
  */
 FALLIBLE enum err ctl_key_add(struct store_conn *c, const char *tenant,
-			      enum key_scope scope,
-			      char text[CTL_KEY_LEN + 1], struct errinfo *e);
+			      enum key_scope scope, char text[CTL_KEY_LEN + 1],
+			      struct errinfo *e);
 
 /**
  * ctl_key_check(c, text, out, e):

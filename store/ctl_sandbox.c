@@ -5,10 +5,9 @@
 #include "store/ctl_sandbox.h"
 #include "store/stmt.h"
 
-static const char *const state_names[] = {
-    "",
+static const char *const state_names[] = {"",
 #define X(name, text) text,
-    SANDBOX_STATES(X)
+					  SANDBOX_STATES(X)
 #undef X
 };
 

@@ -124,8 +124,7 @@ FALLIBLE enum err ctl_sandbox_get(struct store_conn *c, const char *tenant,
  * Errors: ERR_ARG (a text too long), ERR_STATE (that name is being deleted:
  * try again), ERR_NOT_FOUND (no such tenant).
  */
-FALLIBLE enum err ctl_sandbox_reserve(struct store_conn *c,
-				      const char *tenant,
+FALLIBLE enum err ctl_sandbox_reserve(struct store_conn *c, const char *tenant,
 				      const struct ctl_sandbox_spec *spec,
 				      struct ctl_sandbox *out, bool *made,
 				      struct errinfo *e);
@@ -151,8 +150,8 @@ FALLIBLE enum err ctl_sandbox_move(struct store_conn *c, const char *id,
  * ctl_sandbox_touch(c, s, e):
  * It is used now. Writes only when the row's time is more than 10 s old.
  */
-FALLIBLE enum err ctl_sandbox_touch(struct store_conn *c,
-				    struct ctl_sandbox *s, struct errinfo *e);
+FALLIBLE enum err ctl_sandbox_touch(struct store_conn *c, struct ctl_sandbox *s,
+				    struct errinfo *e);
 
 /**
  * ctl_sandbox_deleting(c, tenant, name, id, e):
@@ -160,9 +159,9 @@ FALLIBLE enum err ctl_sandbox_touch(struct store_conn *c,
  * DESTROY; also given for one whose deletion was begun and not finished.
  * Errors: ERR_NOT_FOUND.
  */
-FALLIBLE enum err ctl_sandbox_deleting(struct store_conn *c,
-				       const char *tenant, const char *name,
-				       id_sandbox_t id, struct errinfo *e);
+FALLIBLE enum err ctl_sandbox_deleting(struct store_conn *c, const char *tenant,
+				       const char *name, id_sandbox_t id,
+				       struct errinfo *e);
 
 /**
  * ctl_sandbox_remove(c, id, e):

@@ -145,8 +145,8 @@ static enum err db_version(sqlite3 *h, enum store_db db, struct errinfo *e)
 	if (r != ERR_NONE)
 		return r;
 	if (have > want)
-		return err_set(e, ERR_STATE, 0,
-			       "%s is newer than this program", db_names[db]);
+		return err_set(e, ERR_STATE, 0, "%s is newer than this program",
+			       db_names[db]);
 	if (have < want)
 		return err_set(e, ERR_STATE, 0,
 			       "%s is older than this program: run warren "

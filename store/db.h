@@ -41,8 +41,8 @@ void store_close(struct store_conn **c);
  * A thread that moves the write-ahead logs into the files, so that no
  * writer ever has to. One in each long-lived program.
  */
-FALLIBLE enum err store_ckpt_start(const char *data_dir,
-				   struct store_ckpt **k, struct errinfo *e);
+FALLIBLE enum err store_ckpt_start(const char *data_dir, struct store_ckpt **k,
+				   struct errinfo *e);
 
 /** store_ckpt_stop(k): Checkpoint once more and end the thread. */
 void store_ckpt_stop(struct store_ckpt **k);

@@ -113,8 +113,8 @@ static enum err drop_oldest(struct append *a, int64_t log, struct log_state *s,
 	if (r != ERR_NONE)
 		return r;
 	stmt_int(&q, ":log", log);
-	while (freed < need &&
-	       (r = stmt_step(&q, &row, e)) == ERR_NONE && row) {
+	while (freed < need && (r = stmt_step(&q, &row, e)) == ERR_NONE &&
+	       row) {
 		uint64_t len = (uint64_t)stmt_col_int(&q, 1);
 
 		seq = stmt_col_int(&q, 0);
@@ -161,7 +161,8 @@ static enum err make_room(struct append *a, uint64_t need,
 	if (a->s.bytes + need > b->exec_bytes_max)
 		r = drop_oldest(a, a->log, &a->s,
 				a->s.bytes + need - b->exec_bytes_max, e);
-	while (r == ERR_NONE && a->sandbox_bytes + need > b->sandbox_bytes_max) {
+	while (r == ERR_NONE &&
+	       a->sandbox_bytes + need > b->sandbox_bytes_max) {
 		uint64_t over = a->sandbox_bytes + need - b->sandbox_bytes_max;
 		struct log_state s;
 		int64_t log;

@@ -145,7 +145,8 @@ enum err log_chunk_read(struct store_conn *c, const char *sandbox,
 			const char *exec, uint64_t after, size_t bytes_max,
 			struct log_page *out, struct errinfo *e)
 {
-	OWN(log_page_free) struct log_page p = {
+	OWN(log_page_free)
+	struct log_page p = {
 	    .data = BUF_INIT(bytes_max + KEEPER_PAYLOAD_MAX + LOG_PAGE_CHUNKS)};
 	int64_t log;
 	enum err r = log_row_get(c, sandbox, exec, &log, &p.state, e);

@@ -25,11 +25,12 @@ struct log_bounds {
 
 /* What is known of one execution's log. */
 struct log_state {
-	uint64_t first;          /* oldest seq still there; last + 1: none */
-	uint64_t last;           /* newest seq ever appended; 0: none */
-	bool ended;              /* its END was appended */
-	uint64_t bytes;          /* what is kept, overhead included */
-	uint64_t dropped_events; /* by the bounds here or by the keeper's ring */
+	uint64_t first; /* oldest seq still there; last + 1: none */
+	uint64_t last;  /* newest seq ever appended; 0: none */
+	bool ended;     /* its END was appended */
+	uint64_t bytes; /* what is kept, overhead included */
+	uint64_t
+	    dropped_events; /* by the bounds here or by the keeper's ring */
 	uint64_t dropped_bytes;
 };
 

@@ -80,17 +80,19 @@ static enum err migrate_check(sqlite3 *h, enum store_db db, struct errinfo *e)
 		if (name == NULL || had == NULL)
 			return db_fail(NULL, "schema_migrations", e);
 		if (m == NULL || strcmp(m->name, name) != 0)
-			return err_set(e, ERR_STATE, 0,
-				       "the database has migration %.80s, which "
-				       "this program does not know: it was made "
-				       "by a newer one",
-				       name);
+			return err_set(
+			    e, ERR_STATE, 0,
+			    "the database has migration %.80s, which "
+			    "this program does not know: it was made "
+			    "by a newer one",
+			    name);
 		migrate_hash(m, hash);
 		if (strcmp(had, hash) != 0)
-			return err_set(e, ERR_STATE, 0,
-				       "migration %.80s was another text when it "
-				       "was applied",
-				       name);
+			return err_set(
+			    e, ERR_STATE, 0,
+			    "migration %.80s was another text when it "
+			    "was applied",
+			    name);
 	}
 	return code == SQLITE_DONE ? ERR_NONE
 				   : db_fail(h, "schema_migrations", e);

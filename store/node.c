@@ -6,7 +6,7 @@
 
 static const char *const kind_names[] = {
     [EXEC_CALL] = "exec", [EXEC_PROCESS] = "process", [EXEC_FS] = "fs",
-    [EXEC_GIT] = "git",	  [EXEC_KERNEL] = "kernel",   [EXEC_RUN] = "run",
+    [EXEC_GIT] = "git",   [EXEC_KERNEL] = "kernel",   [EXEC_RUN] = "run",
 };
 
 #define KIND_COUNT (sizeof(kind_names) / sizeof(kind_names[0]))
@@ -143,7 +143,8 @@ static enum err node_gone_one(struct store_conn *c, enum stmt_id id,
 enum err node_gone(struct store_conn *c, const char *sandbox, int64_t ended_ms,
 		   struct errinfo *e)
 {
-	enum err r = node_gone_one(c, STMT_EXECUTION_GONE, sandbox, ended_ms, e);
+	enum err r = node_gone_one(c, STMT_EXECUTION_GONE, sandbox, ended_ms,
+				   e);
 
 	if (r == ERR_NONE)
 		r = node_gone_one(c, STMT_PROCESS_GONE, sandbox, ended_ms, e);

@@ -67,9 +67,8 @@ FALLIBLE enum err node_context_restart(struct store_conn *c,
 				       struct errinfo *e);
 
 /** node_context_remove(c, sandbox, id, e): Errors: ERR_NOT_FOUND. */
-FALLIBLE enum err node_context_remove(struct store_conn *c,
-				      const char *sandbox, const char *id,
-				      struct errinfo *e);
+FALLIBLE enum err node_context_remove(struct store_conn *c, const char *sandbox,
+				      const char *id, struct errinfo *e);
 
 /** node_context_get(c, sandbox, id, out, e): Errors: ERR_NOT_FOUND. */
 FALLIBLE enum err node_context_get(struct store_conn *c, const char *sandbox,

@@ -52,16 +52,15 @@ FALLIBLE enum err node_execution_remove(struct store_conn *c,
  * Owns: ${out}, free it by node_execution_free. Errors: ERR_NOT_FOUND.
  */
 FALLIBLE enum err node_execution_get(struct store_conn *c, const char *sandbox,
-				     const char *id,
-				     struct node_execution *out,
+				     const char *id, struct node_execution *out,
 				     struct errinfo *e);
 
 /**
  * node_execution_list(c, sandbox, limit, out, e):
  * The newest ${limit} (at most NODE_PAGE_MAX), newest first.
  */
-FALLIBLE enum err node_execution_list(struct store_conn *c,
-				      const char *sandbox, uint32_t limit,
+FALLIBLE enum err node_execution_list(struct store_conn *c, const char *sandbox,
+				      uint32_t limit,
 				      struct node_execution_list *out,
 				      struct errinfo *e);
 

@@ -17,8 +17,7 @@ struct node_live_list {
 
 /** node_live_list(c, sandbox, out, e): All running rows of ${sandbox}. */
 FALLIBLE enum err node_live_list(struct store_conn *c, const char *sandbox,
-				 struct node_live_list *out,
-				 struct errinfo *e);
+				 struct node_live_list *out, struct errinfo *e);
 void node_live_free(struct node_live_list *l);
 
 #endif

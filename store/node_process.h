@@ -46,9 +46,8 @@ FALLIBLE enum err node_process_pid(struct store_conn *c, const char *sandbox,
 				   struct errinfo *e);
 
 /** node_process_remove(c, sandbox, id, e): Not there: fine. */
-FALLIBLE enum err node_process_remove(struct store_conn *c,
-				      const char *sandbox, const char *id,
-				      struct errinfo *e);
+FALLIBLE enum err node_process_remove(struct store_conn *c, const char *sandbox,
+				      const char *id, struct errinfo *e);
 
 /** node_process_remove_ended(c, sandbox, n, e): ${n}: how many there were. */
 FALLIBLE enum err node_process_remove_ended(struct store_conn *c,

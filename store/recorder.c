@@ -87,8 +87,7 @@ static bool has_ends(const struct recorder *r)
 	const struct rec_exec *x;
 
 	for (l = r->links; l != NULL; l = l->hh.next)
-		for (x = l->dirty ? l->by_tag : NULL; x != NULL;
-		     x = x->hh.next)
+		for (x = l->dirty ? l->by_tag : NULL; x != NULL; x = x->hh.next)
 			if (x->dirty && x->ended)
 				return true;
 	return false;

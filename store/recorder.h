@@ -32,8 +32,7 @@ struct recorder_conf {
 #define RECORDER_CONF_INIT                                                     \
 	{                                                                      \
 		.bounds = {LOG_EXEC_BYTES_MAX, LOG_SANDBOX_BYTES_MAX},         \
-		.group_ms = RECORDER_GROUP_MS,                                 \
-		.settle_ms = RECORDER_SETTLE_MS                                \
+		.group_ms = RECORDER_GROUP_MS, .settle_ms = RECORDER_SETTLE_MS \
 	}
 
 /**
@@ -50,8 +49,7 @@ FALLIBLE enum err recorder_open(const struct recorder_conf *conf,
  * SIGTERM and SIGINT end recorder_run. Blocks them for this thread: call it
  * before any other thread is started.
  */
-FALLIBLE enum err recorder_watch_signals(struct recorder *r,
-					 struct errinfo *e);
+FALLIBLE enum err recorder_watch_signals(struct recorder *r, struct errinfo *e);
 
 /**
  * recorder_adopt(r, sandbox, fd, e):

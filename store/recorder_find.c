@@ -27,8 +27,7 @@ static bool find_id(const char *name, id_sandbox_t id)
 }
 
 /* Nobody listens: what ran in it has ended; if it was deleted, all goes. */
-static enum err find_gone(struct recorder *r, const char *id,
-			  struct errinfo *e)
+static enum err find_gone(struct recorder *r, const char *id, struct errinfo *e)
 {
 	bool exists;
 	enum err err = node_gone(r->store, id, clock_unix_ms(), e);

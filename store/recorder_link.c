@@ -108,7 +108,8 @@ static enum err link_attach(struct rec_link *l, struct rec_exec *x,
 	return wire_tx_put(&l->tx, KM_ATTACH, x->tag, &b, e);
 }
 
-static enum err link_exec_new(struct rec_link *l, const struct keeper_item *item,
+static enum err link_exec_new(struct rec_link *l,
+			      const struct keeper_item *item,
 			      struct rec_exec **out, struct errinfo *e)
 {
 	struct rec_exec *x;

@@ -22,9 +22,9 @@ struct rec_exec {
 	uint32_t tag;
 	id_text_t id;
 	enum exec_kind kind;
-	uint64_t last;       /* newest seq in logs.db or in the group */
-	bool ended;          /* end is known; it goes with the next commit */
-	bool dirty;          /* in the group: to be acknowledged */
+	uint64_t last; /* newest seq in logs.db or in the group */
+	bool ended;    /* end is known; it goes with the next commit */
+	bool dirty;    /* in the group: to be acknowledged */
 	struct node_end end;
 	UT_hash_handle hh;    /* by tag */
 	UT_hash_handle hh_id; /* by id */
@@ -40,11 +40,11 @@ struct rec_link {
 	uint32_t next_tag;
 	struct rec_exec *by_tag;
 	struct rec_exec *by_id;
-	bool dirty;               /* one of its executions is */
-	bool dead;                /* nobody listened when last tried */
-	int64_t connected_ms;     /* unix */
-	int64_t retry_ms;         /* the wait before the next try */
-	struct loop_timer timer;  /* retry, or snapshot to settle */
+	bool dirty;              /* one of its executions is */
+	bool dead;               /* nobody listened when last tried */
+	int64_t connected_ms;    /* unix */
+	int64_t retry_ms;        /* the wait before the next try */
+	struct loop_timer timer; /* retry, or snapshot to settle */
 	UT_hash_handle hh;
 };
 
@@ -87,11 +87,12 @@ void recorder_broken(struct recorder *r, const struct errinfo *e);
 
 /* ---- recorder_link.c: one keeper ---- */
 
-/** recorder_link_new(r, id): Not connected yet; NULL when there is no memory. */
+/** recorder_link_new(r, id): Not connected yet; NULL: no memory. */
 struct rec_link *recorder_link_new(struct recorder *r, const char *id);
 
-/** recorder_link_begin(l, fd, e): Connected: subscribe. Owns: ${fd} in any case. */
-FALLIBLE enum err recorder_link_begin(struct rec_link *l, int fd, struct errinfo *e);
+/** recorder_link_begin(l, fd, e): Subscribe. Owns: ${fd} in any case. */
+FALLIBLE enum err recorder_link_begin(struct rec_link *l, int fd,
+				      struct errinfo *e);
 
 /** recorder_link_flush(l): Send what waits; drops ${l} on failure. */
 void recorder_link_flush(struct rec_link *l);
@@ -107,13 +108,13 @@ void recorder_link_free(struct rec_link *l);
 
 /* ---- recorder_find.c: which keepers there are ---- */
 
-/** recorder_find_open(r, e): Watch R/keepers and connect to all that are there. */
+/** recorder_find_open(r, e): Watch R/keepers; connect to those there. */
 FALLIBLE enum err recorder_find_open(struct recorder *r, struct errinfo *e);
 
-/** recorder_find_retry(l, now): Try to connect at once, or after l->retry_ms. */
+/** recorder_find_retry(l, now): Try at once, or after l->retry_ms. */
 void recorder_find_retry(struct rec_link *l, bool now);
 
-/** recorder_find_settle(l): All that it had was told: rows it lacks are gone soon. */
+/** recorder_find_settle(l): All was told: rows it lacks are gone soon. */
 void recorder_find_settle(struct rec_link *l);
 
 #endif

@@ -23,8 +23,8 @@ static const struct {
 
 /* Tables that may be read, by a view or directly; all others may not. */
 static const char *const sql_tables[] = {
-    "tenants",	 "api_keys", "sandboxes", "ports", "audit", "executions",
-    "processes", "contexts", "logs",	  "chunks", "sandbox_logs"};
+    "tenants",   "api_keys", "sandboxes", "ports",  "audit",       "executions",
+    "processes", "contexts", "logs",      "chunks", "sandbox_logs"};
 
 #define TABLES (sizeof(sql_tables) / sizeof(sql_tables[0]))
 
@@ -124,8 +124,7 @@ static void sql_limit(sqlite3 *h)
 }
 
 /* Read-only files; only the views in the handle's own temp schema are made. */
-static enum err sql_open(const char *data_dir, sqlite3 **out,
-			 struct errinfo *e)
+static enum err sql_open(const char *data_dir, sqlite3 **out, struct errinfo *e)
 {
 	OWN(db_close) sqlite3 *h = NULL;
 	char path[PATH_MAX];

@@ -56,7 +56,6 @@ struct sql_sink {
  */
 FALLIBLE enum err sql_query_run(const char *data_dir, const char *text,
 				const struct sql_caps *caps,
-				const struct sql_sink *sink,
-				struct errinfo *e);
+				const struct sql_sink *sink, struct errinfo *e);
 
 #endif

@@ -46,8 +46,8 @@ static int stmt_param(struct stmt *q, const char *param)
 static void stmt_bytes(struct stmt *q, const char *param, const char *v,
 		       size_t n)
 {
-	if (sqlite3_bind_text64(q->s, stmt_param(q, param), v, n,
-				SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
+	if (sqlite3_bind_text64(q->s, stmt_param(q, param), v, n, SQLITE_STATIC,
+				SQLITE_UTF8) != SQLITE_OK)
 		q->failed = true;
 }
 

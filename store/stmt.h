@@ -158,8 +158,8 @@ struct tx {
 	}
 
 /** tx_begin(t, c, db, e): For OWN(tx_end) struct tx t = TX_INIT. */
-FALLIBLE enum err tx_begin(struct tx *t, struct store_conn *c,
-			   enum store_db db, struct errinfo *e);
+FALLIBLE enum err tx_begin(struct tx *t, struct store_conn *c, enum store_db db,
+			   struct errinfo *e);
 FALLIBLE enum err tx_commit(struct tx *t, struct errinfo *e);
 
 /** tx_end(t): Roll back what was not committed. */

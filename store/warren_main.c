@@ -236,8 +236,8 @@ static enum err cli_key_list(struct cli *cli, struct errinfo *e)
 
 static enum err cli_sql(struct cli *cli, struct errinfo *e)
 {
-	OWN(warren_out_end) struct warren_out o = {.file = stdout,
-						   .json = cli->json};
+	OWN(warren_out_end)
+	struct warren_out o = {.file = stdout, .json = cli->json};
 	const struct sql_caps caps = SQL_CAPS_DEFAULT;
 	const struct sql_sink sink = warren_out_sink(&o);
 	enum err r = cli_drop(cli, e);
