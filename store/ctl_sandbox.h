@@ -184,4 +184,12 @@ FALLIBLE enum err ctl_sandbox_list(struct store_conn *c, const char *tenant,
 FALLIBLE enum err ctl_sandbox_exists(struct store_conn *c, const char *id,
 				     bool *exists, struct errinfo *e);
 
+/**
+ * ctl_sandbox_owner(c, id, tenant, e):
+ * Whose sandbox ${id} is, for a caller who proved the right to one of its
+ * ports. Errors: ERR_NOT_FOUND.
+ */
+FALLIBLE enum err ctl_sandbox_owner(struct store_conn *c, const char *id,
+				    ctl_tenant_id_t tenant, struct errinfo *e);
+
 #endif

@@ -145,3 +145,18 @@ enum err ctl_sandbox_exists(struct store_conn *c, const char *id, bool *exists,
 	stmt_text(&q, ":id", id);
 	return stmt_step(&q, exists, e);
 }
+
+enum err ctl_sandbox_owner(struct store_conn *c, const char *id,
+			   ctl_tenant_id_t tenant, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	enum err r = stmt_use(c, STMT_SANDBOX_OWNER, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":id", id);
+	r = stmt_row(&q, e);
+	if (r == ERR_NONE)
+		stmt_col_copy(&q, 0, tenant, CTL_TENANT_ID_LEN + 1);
+	return r;
+}
