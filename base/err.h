@@ -37,6 +37,14 @@ struct errinfo {
 enum err err_set(struct errinfo *e, enum err code, int sys, const char *fmt,
 		 ...) __attribute__((format(printf, 4, 5)));
 
+/* Lets the compiler see that what err_set returns is ${code}: not 0. */
+static inline enum err err_is(enum err r, enum err code)
+{
+	(void)r;
+	return code;
+}
+#define err_set(e, code, ...) err_is(err_set(e, code, __VA_ARGS__), code)
+
 /** err_name(code): The constant's name in lower case, for logs. */
 const char *err_name(enum err code);
 
