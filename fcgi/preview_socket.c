@@ -54,6 +54,16 @@ static int preview_socket_lock(const struct request *rq, const char *sandbox)
 	return STEAL_FD(fd);
 }
 
+void preview_socket_forget(const struct request *rq, const char *sandbox)
+{
+	char path[256];
+	int n = snprintf(path, sizeof(path), "%s/preview/%s.lock",
+			 rq->worker->run_dir, sandbox);
+
+	if (n > 0 && (size_t)n < sizeof(path))
+		unlink(path);
+}
+
 static int preview_socket_dial(const struct request *rq,
 			       const struct ctl_port *p)
 {

@@ -36,6 +36,9 @@ void preview_socket_close(struct request *rq, const struct ctl_port *p);
  */
 void preview_socket_reopen(struct request *rq);
 
+/** preview_socket_forget(rq, sandbox): After a deletion: its lock file. */
+void preview_socket_forget(const struct request *rq, const char *sandbox);
+
 /** preview_socket_alive(rq, p): Somebody listens on ${p}'s socket. */
 bool preview_socket_alive(const struct request *rq, const struct ctl_port *p);
 

@@ -27,8 +27,6 @@ static enum err link_unknown(struct request *rq, const char *name,
 static enum err link_look(struct request *rq, const char *name,
 			  struct errinfo *e)
 {
-	if (rq->sandbox.id[0] != '\0')
-		return ERR_NONE;
 	if (id_sandbox_ok(name))
 		return ctl_sandbox_get(rq->store, rq->auth.tenant, name,
 				       &rq->sandbox, e);
@@ -40,9 +38,13 @@ static enum err link_look(struct request *rq, const char *name,
 
 enum err link_find(struct request *rq, struct errinfo *e)
 {
-	const char *name = route_param(rq, "sandbox");
-	enum err r = link_look(rq, name, e);
+	const char *name;
+	enum err r;
 
+	if (rq->sandbox.id[0] != '\0')
+		return ERR_NONE;
+	name = route_param(rq, "sandbox");
+	r = link_look(rq, name, e);
 	return r == ERR_NOT_FOUND ? link_unknown(rq, name, e) : r;
 }
 
@@ -64,11 +66,15 @@ void link_default(struct ctl_sandbox_spec *spec, const char *name)
 
 enum err link_ensure(struct request *rq, struct errinfo *e)
 {
-	const char *name = route_param(rq, "sandbox");
 	struct ctl_sandbox_spec spec;
+	const char *name;
 	bool made;
-	enum err r = link_look(rq, name, e);
+	enum err r;
 
+	if (rq->sandbox.id[0] != '\0')
+		return ERR_NONE;
+	name = route_param(rq, "sandbox");
+	r = link_look(rq, name, e);
 	if (r != ERR_NOT_FOUND)
 		return r;
 	if (id_sandbox_ok(name))

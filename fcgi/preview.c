@@ -1,0 +1,166 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/own.h"
+#include "fcgi/answer.h"
+#include "fcgi/preview.h"
+#include "fcgi/preview_socket.h"
+
+#define PREVIEW_PARAM "WARREN_PREVIEW_KEY"
+#define PREVIEW_LOCATION "@preview_retry"
+
+const char *preview_key(const struct request *rq)
+{
+	const char *key = route_header(rq, PREVIEW_PARAM);
+
+	return key != NULL && key[0] != '\0' ? key : NULL;
+}
+
+bool preview_split(const char *key, uint16_t *port, id_sandbox_t id,
+		   char token[ID_TOKEN_LEN + 1])
+{
+	size_t n = strspn(key, "0123456789");
+	const char *at = key + n;
+	unsigned long v;
+
+	if (n < 1 || n > 5 || key[0] == '0' || *at++ != '-')
+		return false;
+	v = strtoul(key, NULL, 10);
+	if (v > 65535 || strlen(at) < ID_SANDBOX_LEN + 2 ||
+	    at[ID_SANDBOX_LEN] != '-')
+		return false;
+	*port = (uint16_t)v;
+	memcpy(id, at, ID_SANDBOX_LEN);
+	id[ID_SANDBOX_LEN] = '\0';
+	at += ID_SANDBOX_LEN + 1;
+	n = strlen(at);
+	if (n > ID_TOKEN_LEN ||
+	    strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789") != n)
+		return false;
+	memcpy(token, at, n + 1);
+	return id_sandbox_ok(id);
+}
+
+/* ---- answers ---- */
+
+static bool preview_wants_page(const struct request *rq)
+{
+	const char *accept = route_header(rq, "HTTP_ACCEPT");
+
+	return accept != NULL && strstr(accept, "text/html") != NULL;
+}
+
+/* A page for people; programs get the error's JSON. */
+static enum err preview_page(struct request *rq, int status, bool again,
+			     const char *text)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(4096);
+	struct errinfo e;
+
+	buf_adds(&b, "<!doctype html><html lang=en><meta charset=utf-8>");
+	if (again)
+		buf_adds(&b, "<meta http-equiv=refresh content=1>");
+	buf_addf(&b,
+		 "<title>%s</title><style>body{font:16px system-ui;margin:20vh "
+		 "auto;max-width:30em;text-align:center;color:#444}</style>"
+		 "<p>%s</p></html>\n",
+		 text, text);
+	if (again)
+		answer_header(rq, "Retry-After", "1");
+	answer_header(rq, "Cache-Control", "no-store");
+	answer_begin(rq, status, "text/html; charset=utf-8", (int64_t)b.len);
+	(void)!answer_write(rq, buf_str(&b), b.len, &e);
+	return ERR_NONE;
+}
+
+static enum err preview_none(struct request *rq, struct errinfo *e)
+{
+	static const char text[] = "There is no preview at this address";
+
+	if (preview_wants_page(rq))
+		return preview_page(rq, 404, false, text);
+	return err_http_fail(rq, e, HTTP_NOT_FOUND, "%s", text);
+}
+
+static enum err preview_silent(struct request *rq, const struct ctl_port *p,
+			       struct errinfo *e)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "Nothing listens on port %u yet",
+		 p->port);
+	if (preview_wants_page(rq))
+		return preview_page(rq, 503, true, text);
+	rq->failure.retry_after = 1;
+	json_out_int(err_http_context(rq), "port", p->port);
+	return err_http_fail(rq, e, HTTP_PORT_NOT_LISTENING, "%s", text);
+}
+
+static enum err preview_broken(struct request *rq, const struct ctl_port *p,
+			       struct errinfo *e)
+{
+	static const char text[] =
+	    "The program behind this address gave no answer";
+
+	if (preview_wants_page(rq))
+		return preview_page(rq, 502, false, text);
+	json_out_int(err_http_context(rq), "port", p->port);
+	return err_http_fail(rq, e, HTTP_SERVICE_NOT_RESPONDING, "%s", text);
+}
+
+/* nginx sends the request, with its method and body, to the socket anew. */
+static enum err preview_retry(struct request *rq)
+{
+	answer_header(rq, "X-Accel-Redirect", "%s", PREVIEW_LOCATION);
+	answer_empty(rq, 200);
+	return ERR_NONE;
+}
+
+/* ---- the decision ---- */
+
+static enum err preview_port(struct request *rq, struct ctl_port *p,
+			     struct errinfo *e)
+{
+	char token[ID_TOKEN_LEN + 1];
+	id_sandbox_t id;
+	uint16_t port;
+	enum err r;
+
+	if (!preview_split(preview_key(rq), &port, id, token))
+		return err_set(e, ERR_NOT_FOUND, 0, "preview key");
+	r = ctl_port_key(rq->store, id, port, token, p, e);
+	if (r == ERR_NONE)
+		r = ctl_sandbox_owner(rq->store, id, rq->auth.tenant, e);
+	if (r == ERR_NONE)
+		r = ctl_sandbox_get(rq->store, rq->auth.tenant, id,
+				    &rq->sandbox, e);
+	return r;
+}
+
+enum err preview_serve(struct request *rq, struct errinfo *e)
+{
+	OWN(link_close) struct link l = LINK_INIT;
+	struct ctl_port p;
+	enum err r = route_unpark(rq, e);
+
+	if (r == ERR_NONE)
+		r = preview_port(rq, &p, e);
+	if (r == ERR_NOT_FOUND)
+		return preview_none(rq, e);
+	if (r != ERR_NONE)
+		return r;
+	if (preview_socket_alive(rq, &p))
+		return preview_socket_answers(rq, &p)
+			   ? preview_broken(rq, &p, e)
+			   : preview_silent(rq, &p, e);
+	r = link_open(rq, LINK_START, &l, e);
+	if (r == ERR_NONE)
+		r = preview_socket_open(&l, &p, e);
+	if (r != ERR_NONE)
+		return r;
+	if (!preview_socket_answers(rq, &p))
+		return preview_silent(rq, &p, e);
+	return preview_retry(rq);
+}

@@ -1,0 +1,252 @@
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fcgi/body.h"
+#include "fcgi/duration.h"
+#include "fcgi/sandbox_link.h"
+#include "fcgi/sandbox_row.h"
+
+#define AT(member) offsetof(struct sandbox_want, member)
+
+static const struct json_field want_fields[] = {
+    {"name", NULL, JSON_TEXT, AT(name), true, 1, 4096},
+    {"image", NULL, JSON_TEXT, AT(image), false, 1, 4096},
+    {"user", NULL, JSON_TEXT, AT(user), false, 1, 4096},
+    {"env", "env_vars", JSON_ENV, AT(env), false, 0, 0},
+    {"labels", NULL, JSON_OBJECT, AT(labels), false, 0, 0},
+    {"limits", NULL, JSON_OBJECT, AT(limits), false, 0, 0},
+    {"network", NULL, JSON_TEXT, AT(network), false, 0, 4096},
+    {"sleepAfter", NULL, JSON_TEXT, AT(sleep_after), false, 1, 32},
+    {"keepAlive", NULL, JSON_BOOL, AT(keep_alive), false, 0, 0},
+    {"deleteAfter", NULL, JSON_TEXT, AT(delete_after), false, 1, 32},
+};
+
+static const struct json_field limit_fields[] = {
+    {"memoryBytes", NULL, JSON_INT, AT(memory_bytes), false, 16 * MIB,
+     INT64_C(1) << 40},
+    {"cpuMillis", NULL, JSON_INT, AT(cpu_millis), false, 10, 1024000},
+    {"pids", NULL, JSON_INT, AT(pids), false, 16, 65536},
+};
+
+#undef AT
+
+static enum err want_names(struct request *rq, struct sandbox_want *w,
+			   struct errinfo *e)
+{
+	if (!id_text_ok(w->name) || id_sandbox_ok(w->name))
+		return err_http_field(rq, e, "name",
+				      "must be 1 to 128 of A-Z a-z 0-9 . _ -, "
+				      "starting with none of . -, and not "
+				      "have the form of an id");
+	if (w->image != NULL &&
+	    (strlen(w->image) > CTL_SANDBOX_IMAGE_MAX ||
+	     strspn(w->image, "abcdefghijklmnopqrstuvwxyz0123456789-") !=
+		 strlen(w->image)))
+		return err_http_field(rq, e, "image", "is not an image");
+	if (w->user != NULL && strcmp(w->user, "root") != 0 &&
+	    strcmp(w->user, "sandbox") != 0)
+		return err_http_field(rq, e, "user",
+				      "must be root or sandbox");
+	if (w->network != NULL && strcmp(w->network, "none") != 0)
+		return err_http_field(rq, e, "network", "must be none");
+	return ERR_NONE;
+}
+
+static enum err want_times(struct request *rq, struct sandbox_want *w,
+			   struct errinfo *e)
+{
+	static const char why[] = "must be a duration such as 90s or 10m";
+
+	if (w->sleep_after != NULL &&
+	    !duration_parse(w->sleep_after, &w->sleep_after_ms))
+		return err_http_field(rq, e, "sleepAfter", why);
+	if (w->delete_after != NULL &&
+	    (!duration_parse(w->delete_after, &w->delete_after_ms) ||
+	     w->delete_after_ms == 0))
+		return err_http_field(rq, e, "deleteAfter", why);
+	return ERR_NONE;
+}
+
+static enum err want_labels(struct request *rq, struct sandbox_want *w,
+			    struct errinfo *e)
+{
+	struct json_object_iterator it, end;
+
+	if (w->labels == NULL)
+		return ERR_NONE;
+	it = json_object_iter_begin(w->labels);
+	end = json_object_iter_end(w->labels);
+	for (; !json_object_iter_equal(&it, &end); json_object_iter_next(&it)) {
+		struct json_object *v = json_object_iter_peek_value(&it);
+
+		if (!json_object_is_type(v, json_type_string) ||
+		    strlen(json_object_get_string(v)) !=
+			(size_t)json_object_get_string_len(v))
+			return err_http_field(rq, e, "labels",
+					      "must hold texts only");
+	}
+	if (strlen(json_object_to_json_string_ext(
+		w->labels, JSON_C_TO_STRING_PLAIN)) > CTL_SANDBOX_LABELS_MAX)
+		return err_http_field(rq, e, "labels", "are too long");
+	return ERR_NONE;
+}
+
+static enum err want_limits(struct request *rq, struct sandbox_want *w,
+			    struct errinfo *e)
+{
+	char field[sizeof(rq->body.field) + 8];
+	enum err r;
+
+	if (w->limits == NULL)
+		return ERR_NONE;
+	r = json_in_read_obj(&rq->body, w->limits, limit_fields,
+			     JSON_COUNT(limit_fields), w, e);
+	if (r != ERR_ARG)
+		return r;
+	snprintf(field, sizeof(field), "limits.%s", rq->body.field);
+	return err_http_field(rq, e, field, rq->body.why);
+}
+
+/* The texts stay those of json-c's objects, which live with the request. */
+static void want_spec(struct sandbox_want *w)
+{
+	struct ctl_sandbox_spec *s = &w->spec;
+
+	link_default(s, w->name);
+	if (w->image != NULL)
+		s->image = w->image;
+	if (w->user != NULL)
+		s->user = w->user;
+	if (w->labels != NULL)
+		s->labels = json_object_to_json_string_ext(
+		    w->labels, JSON_C_TO_STRING_PLAIN);
+	if (w->env != NULL)
+		s->env = json_object_to_json_string_ext(
+		    w->env, JSON_C_TO_STRING_PLAIN);
+	if (w->memory_bytes >= 0)
+		s->memory_bytes = (uint64_t)w->memory_bytes;
+	if (w->cpu_millis >= 0)
+		s->cpu_millis = (uint32_t)w->cpu_millis;
+	if (w->pids >= 0)
+		s->pids = (uint32_t)w->pids;
+	if (w->sleep_after_ms >= 0)
+		s->sleep_after_ms = w->sleep_after_ms;
+	s->keep_alive = w->keep_alive;
+	if (w->delete_after_ms > 0)
+		s->expires_ms = clock_unix_ms() + w->delete_after_ms;
+}
+
+enum err sandbox_row_want(struct request *rq, struct sandbox_want *w,
+			  struct errinfo *e)
+{
+	enum err r;
+
+	*w = (struct sandbox_want){.memory_bytes = -1,
+				   .cpu_millis = -1,
+				   .pids = -1,
+				   .sleep_after_ms = -1,
+				   .delete_after_ms = -1};
+	r = body_json(rq, want_fields, JSON_COUNT(want_fields), w, e);
+	if (r == ERR_NONE)
+		r = want_names(rq, w, e);
+	if (r == ERR_NONE)
+		r = want_times(rq, w, e);
+	if (r == ERR_NONE)
+		r = want_labels(rq, w, e);
+	if (r == ERR_NONE)
+		r = want_limits(rq, w, e);
+	if (r != ERR_NONE)
+		return r;
+	w->keep_alive_given =
+	    json_object_object_get(rq->body.root, "keepAlive") != NULL;
+	want_spec(w);
+	return ERR_NONE;
+}
+
+/* Two JSON objects as texts are equal whatever the order of their members. */
+static bool row_same_object(struct json_object *want, const char *has)
+{
+	struct json_object *o;
+	bool same;
+
+	if (want == NULL)
+		return true;
+	o = json_tokener_parse(has != NULL && has[0] != '\0' ? has : "{}");
+	same = o != NULL && json_object_equal(want, o) != 0;
+	json_object_put(o);
+	return same;
+}
+
+bool sandbox_row_same(const struct sandbox_want *w, const struct ctl_sandbox *s)
+{
+	const struct ctl_sandbox_spec *p = &w->spec;
+
+	return (w->image == NULL || strcmp(w->image, s->image) == 0) &&
+	       (w->user == NULL || strcmp(w->user, s->user) == 0) &&
+	       row_same_object(w->labels, s->labels) &&
+	       row_same_object(w->env, s->env) &&
+	       (w->memory_bytes < 0 || p->memory_bytes == s->memory_bytes) &&
+	       (w->cpu_millis < 0 || p->cpu_millis == s->cpu_millis) &&
+	       (w->pids < 0 || p->pids == s->pids) &&
+	       (w->sleep_after_ms < 0 ||
+		p->sleep_after_ms == s->sleep_after_ms) &&
+	       (!w->keep_alive_given || p->keep_alive == s->keep_alive);
+}
+
+/* A row that says running is right only while its keeper lives. */
+static enum sandbox_state row_state(const struct request *rq,
+				    const struct ctl_sandbox *s)
+{
+	if (s->state == SANDBOX_RUNNING && !link_runs(rq, s->id))
+		return SANDBOX_STOPPED;
+	return s->state;
+}
+
+static void row_labels(struct json_out *o, const struct ctl_sandbox *s)
+{
+	struct json_object *labels = NULL;
+
+	if (s->labels != NULL && s->labels[0] == '{')
+		labels = json_tokener_parse(s->labels);
+	if (labels == NULL) {
+		json_out_object(o, "labels");
+		json_out_end(o);
+		return;
+	}
+	json_out_value(o, "labels", labels);
+	json_object_put(labels);
+}
+
+void sandbox_row_put(const struct request *rq, struct json_out *o,
+		     const char *key, const struct ctl_sandbox *s)
+{
+	char sleep_after[32];
+
+	duration_show(s->sleep_after_ms, sleep_after, sizeof(sleep_after));
+	json_out_object(o, key);
+	json_out_text(o, "id", s->id);
+	json_out_text(o, "name", s->name);
+	json_out_text(o, "state", ctl_sandbox_state_name(row_state(rq, s)));
+	json_out_text(o, "image", s->image);
+	json_out_text(o, "user", s->user);
+	row_labels(o, s);
+	json_out_object(o, "limits");
+	json_out_int(o, "memoryBytes", (int64_t)s->memory_bytes);
+	json_out_int(o, "cpuMillis", s->cpu_millis);
+	json_out_int(o, "pids", s->pids);
+	json_out_end(o);
+	json_out_text(o, "network",
+		      s->network != NULL && s->network[0] != '\0' ? s->network
+								  : "none");
+	json_out_time(o, "createdAt", s->created_ms);
+	json_out_time(o, "lastActiveAt", s->last_active_ms);
+	if (s->expires_ms > 0)
+		json_out_time(o, "expiresAt", s->expires_ms);
+	else
+		json_out_null(o, "expiresAt");
+	json_out_text(o, "sleepAfter", sleep_after);
+	json_out_bool(o, "keepAlive", s->keep_alive);
+	json_out_end(o);
+}

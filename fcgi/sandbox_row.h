@@ -1,0 +1,47 @@
+/* A sandbox as tenants see it, S, and what they ask one to be. */
+#ifndef FCGI_SANDBOX_ROW_H
+#define FCGI_SANDBOX_ROW_H
+
+#include "fcgi/json_out.h"
+#include "fcgi/route.h"
+
+/* The settings of a POST as they came, and as a spec of the store's. */
+struct sandbox_want {
+	const char *name;
+	const char *image;
+	const char *user;
+	struct json_object *env;
+	struct json_object *labels;
+	struct json_object *limits;
+	const char *network;
+	const char *sleep_after;
+	bool keep_alive;
+	bool keep_alive_given;
+	const char *delete_after;
+	int64_t memory_bytes; /* of limits; -1: not given */
+	int64_t cpu_millis;
+	int64_t pids;
+	int64_t sleep_after_ms; /* -1: not given */
+	int64_t delete_after_ms;
+	struct ctl_sandbox_spec spec;
+};
+
+/**
+ * sandbox_row_want(rq, w, e):
+ * Read and check the body. Errors: with the failure noted.
+ */
+FALLIBLE enum err sandbox_row_want(struct request *rq, struct sandbox_want *w,
+				   struct errinfo *e);
+
+/** sandbox_row_same(w, s): What was given in ${w} is what ${s} has. */
+bool sandbox_row_same(const struct sandbox_want *w,
+		      const struct ctl_sandbox *s);
+
+/** sandbox_row_put(rq, o, key, s): S. */
+void sandbox_row_put(const struct request *rq, struct json_out *o,
+		     const char *key, const struct ctl_sandbox *s);
+
+/** sandbox_audit(rq, action, target): Who did it, to what; for the operator. */
+void sandbox_audit(struct request *rq, const char *action, const char *target);
+
+#endif
