@@ -33,8 +33,8 @@ function bundle(value) {
 			depth: 6, maxArrayLength: 1000,
 			maxStringLength: 1 << 20,
 		}));
-	if (data['application/json'] === undefined &&
-	    typeof value === 'object' && value !== null) {
+	if (!Object.keys(own).length && typeof value === 'object' &&
+	    value !== null) {
 		const json = strict(value);
 		if (json !== undefined)
 			data['application/json'] = json;

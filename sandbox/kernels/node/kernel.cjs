@@ -39,10 +39,21 @@ class Kernel {
 		timers.install(this);
 		process.on('SIGINT', () => this.interrupt());
 		process.on('uncaughtException', (error) => this.report(error));
-		process.on('unhandledRejection', (error) => this.report(error));
+		this.watchRejections();
 		this.link.send(READY, 0, {
 			language, version: process.versions.node,
 		});
+	}
+
+	/* A rejection counts when a turn later still nothing handles it. */
+	watchRejections() {
+		const open = new Set();
+		process.on('unhandledRejection', (error, promise) => {
+			open.add(promise);
+			later(() => open.delete(promise) && this.report(error));
+		});
+		process.on('rejectionHandled',
+			(promise) => open.delete(promise));
 	}
 
 	/* Start the next run, if one waits and none is on. */
@@ -69,8 +80,8 @@ class Kernel {
 			return;
 		if (value !== undefined)
 			this.show(value, false);
-		/* a turn, so that what the cell rejected is still its own */
-		later(() => this.finish(run));
+		/* turns, so that what the cell rejected is still its own */
+		later(() => later(() => this.finish(run)));
 	}
 
 	prepare(code, name) {
@@ -85,12 +96,16 @@ class Kernel {
 	/* The cell's value, a promise resolved. */
 	async evaluate(run, script, name) {
 		const answer = await new Promise((resolve, reject) => {
-			run.reject = reject;
-			this.guard(() => this.session.post('Runtime.evaluate', {
+			const post = () => this.session.post('Runtime.evaluate', {
 				expression: `${script}\n//# sourceURL=${name}`,
 				replMode: true, awaitPromise: true, silent: true,
 			}, (error, result) =>
-				error ? reject(error) : resolve(result)));
+				error ? reject(error) : resolve(result));
+			/*
+			 * not within a microtask, or the guard could not run
+			 * those that the cell makes; a SIGINT comes in before
+			 */
+			later(() => this.run === run && this.guard(post));
 		});
 		const { result, exceptionDetails } = answer;
 		if (exceptionDetails)
@@ -100,10 +115,8 @@ class Kernel {
 		const value = this.fetch(result);
 		if (!util.types.isPromise(value))
 			return value;
-		return new Promise((resolve, reject) => {
-			run.reject = reject;
-			value.then(resolve, reject);
-		});
+		return new Promise((resolve, reject) =>
+			value.then(resolve, reject));
 	}
 
 	/* The value behind an inspector's RemoteObject. */

@@ -12,6 +12,8 @@ const READY = 0x50, RESULT = 0x51, ERROR = 0x53, DONE = 0x54;
 const HEAD = 16;
 const FRAME_MAX = 64 << 20;
 const TEXT_KEPT = 1 << 20;
+/* The kernel sends this much whole or not at all, interrupted or not. */
+const WHOLE_MAX = 32 << 10;
 
 const cell = new Int32Array(new SharedArrayBuffer(4));
 
@@ -67,7 +69,7 @@ class Link {
 		head.writeUInt16LE(type, 4);
 		head.writeUInt32LE(tag, 8);
 		this.acked = 0;
-		this.unsure = type === RESULT;
+		this.unsure = type === RESULT && payload.length > WHOLE_MAX - HEAD;
 		try {
 			writeAll(this.fd, Buffer.concat([head, payload]));
 		} catch {

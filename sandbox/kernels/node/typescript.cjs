@@ -1,6 +1,10 @@
 'use strict';
-/* Types are stripped, not checked: one run of the esbuild program a cell. */
+/*
+ * Types are stripped, not checked: one run of the esbuild program for a cell
+ * that has any. A cell that is JavaScript already stays as it is.
+ */
 
+const acorn = require('acorn');
 const { spawnSync } = require('node:child_process');
 const { SourceMap } = require('node:module');
 const path = require('node:path');
@@ -17,6 +21,14 @@ const MAP = /\n?\/\/# sourceMappingURL=data:[^,]*,(\S*)\s*$/;
 const DECORATED = /\b__decorate(?:Class|Element)\(\[\n(?:\s.*\n)*\], .*\);?\s*$/;
 
 function strip(code, name) {
+	if (isPlain(code))
+		return code;
+	if (/^\s*\{[^]*\}\s*$/.test(code)) {
+		/* an object, as in JavaScript, if it can be one */
+		const object = run(`(${code.trim()}\n)`, name, 'ts');
+		if (object.status === 0)
+			return keepMap(object.stdout, name);
+	}
 	/* JSX excludes <T>casts and <T>(x) => functions: try without first */
 	let done = run(code, name, 'ts');
 	if (done.status !== 0 && /<[A-Za-z>]/.test(code)) {
@@ -29,6 +41,24 @@ function strip(code, name) {
 	if (done.status !== 0)
 		throw syntaxError(done.stderr, name);
 	return keepMap(done.stdout, name);
+}
+
+/*
+ * Whether code means the same in both languages: f<T>(x) would not. It also
+ * keeps esbuild from dropping a last expression that is constant.
+ */
+function isPlain(code) {
+	if (code.includes('<'))
+		return false;
+	try {
+		acorn.parse(code, {
+			ecmaVersion: 'latest', sourceType: 'module',
+			allowAwaitOutsideFunction: true,
+		});
+		return true;
+	} catch {
+		return false;
+	}
 }
 
 function run(code, name, loader) {

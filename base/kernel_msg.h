@@ -1,0 +1,32 @@
+/*
+ * What a keeper and the program behind a context say on the program's
+ * descriptor 3: frames of wire.h whose payloads are UTF-8 JSON objects.
+ *
+ *  keeper -> kernel
+ *   RUN     tag = number of the run; {"code", "env"?, "cwd"?}
+ *   ACK     the RESULT of that tag was taken
+ *  kernel -> keeper
+ *   READY   once; {"language", "version"}
+ *   RESULT  {"mime": {...}, "chart"?, "data"?, "display": bool}; the kernel
+ *           waits for ACK, so that what it prints next stays behind it
+ *   ERROR   {"ename", "evalue", "traceback": [...]}
+ *   DONE    {"execution_count": n}; exactly one for each run, the last
+ *
+ * The kernel flushes its output before each frame; the keeper drains the
+ * output pipes before it takes one.
+ */
+#ifndef BASE_KERNEL_MSG_H
+#define BASE_KERNEL_MSG_H
+
+enum kernel_msg {
+	XM_RUN = 0x40,
+	XM_ACK = 0x41,
+	XM_READY = 0x50,
+	XM_RESULT = 0x51,
+	XM_ERROR = 0x53,
+	XM_DONE = 0x54
+};
+
+#define KERNEL_PAYLOAD_MAX (64U << 20)
+
+#endif

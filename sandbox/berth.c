@@ -1,0 +1,194 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "sandbox/berth.h"
+
+/* fork with namespace flags; the child only waits or sets up the network. */
+static pid_t fork_with(unsigned long flags)
+{
+	return (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
+}
+
+static int open_ns(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int put_map(pid_t pid, const char *file, const char *text)
+{
+	char path[64];
+	OWN(own_fd) int fd = -1;
+	size_t n = strlen(text);
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	return write(fd, text, n) == (ssize_t)n ? 0 : -1;
+}
+
+/* A user namespace with this map; its only process ends at once. */
+static int make_user_ns(const char *map)
+{
+	int hold[2], ns = -1;
+	pid_t pid;
+
+	if (pipe2(hold, O_CLOEXEC) < 0)
+		return -1;
+	pid = fork_with(CLONE_NEWUSER);
+	if (pid == 0) {
+		char c;
+
+		close(hold[1]);
+		_exit(read(hold[0], &c, 1) == 0 ? 0 : 1);
+	}
+	close(hold[0]);
+	if (pid > 0 && put_map(pid, "uid_map", map) == 0 &&
+	    put_map(pid, "gid_map", map) == 0)
+		ns = open_ns(pid, "user");
+	close(hold[1]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return ns;
+}
+
+static int put_sysctl(const char *path, const char *text)
+{
+	OWN(own_fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
+	size_t n = strlen(text);
+
+	return fd >= 0 && write(fd, text, n) == (ssize_t)n ? 0 : -1;
+}
+
+/* In the child: loopback up, low ports for everyone in there. */
+static int set_up_net(void)
+{
+	struct ifreq r = {.ifr_flags = IFF_UP};
+	OWN(own_fd) int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(r.ifr_name, "lo", 3);
+	if (s < 0 || ioctl(s, SIOCSIFFLAGS, &r) < 0)
+		return -1;
+	return put_sysctl("/proc/sys/net/ipv4/ip_unprivileged_port_start",
+			  "0");
+}
+
+static int make_net_ns(void)
+{
+	int said[2], hold[2], ns = -1;
+	char c = 0;
+	pid_t pid;
+
+	if (pipe2(said, O_CLOEXEC) < 0)
+		return -1;
+	if (pipe2(hold, O_CLOEXEC) < 0) {
+		close(said[0]);
+		close(said[1]);
+		return -1;
+	}
+	pid = fork_with(CLONE_NEWNET);
+	if (pid == 0) {
+		close(hold[1]);
+		if (set_up_net() == 0 && write(said[1], "y", 1) == 1)
+			_exit(read(hold[0], &c, 1) == 0 ? 0 : 1);
+		_exit(1);
+	}
+	close(said[1]);
+	close(hold[0]);
+	if (pid > 0 && read(said[0], &c, 1) == 1)
+		ns = open_ns(pid, "net");
+	close(said[0]);
+	close(hold[1]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return ns;
+}
+
+void berth_close(struct berth *b)
+{
+	own_fd(&b->user_ns);
+	own_fd(&b->disk_ns);
+	own_fd(&b->net_ns);
+}
+
+static enum err berth_make(struct berth_pool *pool, struct berth *b,
+			   struct errinfo *e)
+{
+	OWN(berth_close) struct berth n = BERTH_NONE;
+	char map[96];
+	uint32_t i;
+
+	for (i = 0; i < BERTH_SLOTS; i++) {
+		n.slot = (pool->next + i) % BERTH_SLOTS;
+		if (!pool->used[n.slot])
+			break;
+	}
+	if (i == BERTH_SLOTS)
+		return err_set(e, ERR_LIMIT, 0, "all slots are taken");
+	snprintf(map, sizeof(map), "0 %u %u\n", berth_uid(n.slot, 0),
+		 BERTH_IDS);
+	n.user_ns = make_user_ns(map);
+	/* Overlay's own work files belong to id 0, on disk and above. */
+	snprintf(map, sizeof(map), "0 0 1\n%u %u %u\n", BERTH_DISK_BASE,
+		 berth_uid(n.slot, 0), BERTH_IDS);
+	n.disk_ns = make_user_ns(map);
+	n.net_ns = make_net_ns();
+	if (n.user_ns < 0 || n.disk_ns < 0 || n.net_ns < 0)
+		return err_set(e, ERR_IO, errno, "namespaces for a slot");
+	pool->used[n.slot] = 1;
+	pool->next = (n.slot + 1) % BERTH_SLOTS;
+	*b = n;
+	n = (struct berth)BERTH_NONE;
+	return ERR_NONE;
+}
+
+enum err berth_take(struct berth_pool *pool, struct berth *b,
+		    struct errinfo *e)
+{
+	if (pool->nready == 0)
+		return berth_make(pool, b, e);
+	*b = pool->ready[--pool->nready];
+	return ERR_NONE;
+}
+
+void berth_free_slot(struct berth_pool *pool, uint32_t slot)
+{
+	must(slot < BERTH_SLOTS);
+	pool->used[slot] = 0;
+}
+
+void berth_mark_slot(struct berth_pool *pool, uint32_t slot)
+{
+	must(slot < BERTH_SLOTS);
+	pool->used[slot] = 1;
+}
+
+bool berth_refill(struct berth_pool *pool)
+{
+	if (pool->nready >= pool->keep)
+		return false;
+	if (berth_make(pool, &pool->ready[pool->nready], NULL) != ERR_NONE)
+		return false;
+	pool->nready++;
+	return pool->nready < pool->keep;
+}
+
+void berth_pool_close(struct berth_pool *pool)
+{
+	while (pool->nready > 0)
+		berth_close(&pool->ready[--pool->nready]);
+}

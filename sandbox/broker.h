@@ -1,0 +1,92 @@
+/*
+ * The broker: the one program with power. It clones, mounts, makes cgroups
+ * and sockets, on fixed-size messages only; it parses no text of a tenant.
+ */
+#ifndef SANDBOX_BROKER_H
+#define SANDBOX_BROKER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/broker_msg.h"
+#include "base/loop.h"
+#include "sandbox/berth.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/filter.h"
+
+#define BROKER_ROLES_MAX 17 /* the recorder and at most 16 workers */
+
+struct live;
+struct peer;
+struct job;
+
+struct broker_conf {
+	const char *data;
+	const char *run;
+	const char *domain;
+	const char *port;
+	int workers;
+};
+
+struct role {
+	struct broker *broker;
+	const char *name;
+	int program;
+	pid_t pid;
+	int pidfd;
+	struct loop_watch watch;
+	struct loop_timer restart;
+	int64_t started_ms;
+	int delay_ms; /* before the next restart, when it ends too soon */
+};
+
+struct broker {
+	struct broker_conf conf;
+	const char *instance; /* the run directory's last part */
+	struct loop loop;
+	struct loop_watch listen;
+	struct loop_watch signals;
+	int sandboxes; /* D/sandboxes */
+	int images;    /* D/images */
+	int run;       /* R */
+	int init_program;
+	int keeper_program;
+	int fcgi_socket;
+	uid_t warren_uid;
+	gid_t warren_gid;
+	gid_t web_gid;
+	char point[256]; /* R/mnt: where trees are built */
+	char empty[256]; /* R/empty: a keeper's root */
+	struct cgroup_root cgroups;
+	struct berth_pool berths;
+	struct loop_timer refill;
+	struct filter filter;
+	struct live *lives;
+	struct peer *peers;
+	struct job *jobs; /* removals that run */
+	struct role roles[BROKER_ROLES_MAX];
+	int nroles;
+	bool stopping;
+};
+
+/**
+ * broker_open(b, conf, e):
+ * Check and make the directories, compile the filter, listen, adopt the
+ * sandboxes of an earlier broker, start the roles. Errors: any; the program
+ * ends then with one sentence.
+ */
+FALLIBLE enum err broker_open(struct broker *b, const struct broker_conf *conf,
+			      struct errinfo *e);
+
+/** broker_run(b): Serve until SIGTERM or SIGINT, then stop everything. */
+void broker_run(struct broker *b);
+
+/** broker_answer(peer, req, code, step): Answer a request; NULL is fine. */
+void broker_answer(struct peer *peer, const struct broker_req *req,
+		   enum err code, uint32_t step);
+
+/** broker_request(b, peer, req): Act on a checked request. */
+void broker_request(struct broker *b, struct peer *peer,
+		    const struct broker_req *req);
+
+#endif

@@ -1,0 +1,83 @@
+/* warrend: see broker.h. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "sandbox/broker.h"
+
+static const char usage[] =
+    "usage: warrend [--data DIR] [--run DIR] [--domain NAME] [--port N]\n"
+    "               [--workers N]\n";
+
+static int parse(int argc, char **argv, struct broker_conf *c)
+{
+	static const struct option options[] = {
+	    {"data", required_argument, NULL, 'd'},
+	    {"run", required_argument, NULL, 'r'},
+	    {"domain", required_argument, NULL, 'n'},
+	    {"port", required_argument, NULL, 'p'},
+	    {"workers", required_argument, NULL, 'w'},
+	    {NULL, 0, NULL, 0},
+	};
+	int o;
+
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (o) {
+		case 'd':
+			c->data = optarg;
+			break;
+		case 'r':
+			c->run = optarg;
+			break;
+		case 'n':
+			c->domain = optarg;
+			break;
+		case 'p':
+			c->port = optarg;
+			break;
+		case 'w':
+			c->workers = (int)strtol(optarg, NULL, 10);
+			break;
+		default:
+			return -1;
+		}
+	}
+	if (optind != argc || c->data[0] != '/' || c->run[0] != '/' ||
+	    strlen(c->run) > 40 || c->workers < 1 ||
+	    c->workers >= BROKER_ROLES_MAX)
+		return -1;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct broker_conf conf = {.data = "/var/lib/warren",
+				   .run = "/run/warren",
+				   .domain = "localhost",
+				   .port = "8080",
+				   .workers = 2};
+	static struct broker b;
+	struct errinfo e;
+
+	log_open("warrend", LOG_INFO);
+	if (parse(argc, argv, &conf) < 0) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (geteuid() != 0) {
+		fputs("warrend: must be started as root\n", stderr);
+		return 1;
+	}
+	id_init();
+	if (broker_open(&b, &conf, &e) != ERR_NONE) {
+		log_err("cannot start", &e);
+		return 1;
+	}
+	puts("warrend ready");
+	fflush(stdout);
+	broker_run(&b);
+	return 0;
+}

@@ -1,0 +1,81 @@
+/*
+ * The cgroups of sandboxes. Limits (memory, cpu, pids) by v2 controllers
+ * where they are, else by v1 hierarchies; killing, freezing and one leaf per
+ * execution always by a v2 tree, which needs no controllers.
+ *
+ *   <v2>/<instance>/<sandbox id>/      init sits here; owned by init's uid
+ *   <v2>/<instance>/<sandbox id>/eN/   one execution each, made by init
+ *   <v1 memory|pids|cpu>/<instance>/<sandbox id>/
+ */
+#ifndef SANDBOX_CGROUP_H
+#define SANDBOX_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define CGROUP_V1_COUNT 3
+
+enum cgroup_control { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU };
+
+/* Descriptors of the instance's directories; -1 where there is none. */
+struct cgroup_root {
+	int v2;                   /* the instance's v2 directory */
+	int v1[CGROUP_V1_COUNT];  /* the same below v1 controllers */
+	bool v2_limits;           /* memory, pids and cpu are v2's */
+};
+
+struct cgroup_limits {
+	uint64_t memory_bytes;
+	uint32_t cpu_millis; /* 1000 = one core */
+	uint32_t pids;
+};
+
+/**
+ * cgroup_root_open(root, instance, mount_dir, e):
+ * Find the hierarchies and make the instance's directories in them. Where no
+ * v2 tree is mounted, one is mounted on ${mount_dir}.
+ * Owns: close with cgroup_root_close(). Errors: ERR_IO naming what is missing.
+ */
+FALLIBLE enum err cgroup_root_open(struct cgroup_root *root,
+				   const char *instance, const char *mount_dir,
+				   struct errinfo *e);
+void cgroup_root_close(struct cgroup_root *root, const char *instance);
+
+/**
+ * cgroup_make(root, id, limits, owner, e):
+ * Make a sandbox's directories with their limits; the v2 one is delegated to
+ * ${owner}. On failure nothing of them is left.
+ */
+FALLIBLE enum err cgroup_make(const struct cgroup_root *root, const char *id,
+			      const struct cgroup_limits *limits, uid_t owner,
+			      struct errinfo *e);
+
+/** cgroup_attach(root, id, pid, e): Put a process into all of them. */
+FALLIBLE enum err cgroup_attach(const struct cgroup_root *root, const char *id,
+				pid_t pid, struct errinfo *e);
+
+/** cgroup_kill(root, id): SIGKILL to every process in it. */
+void cgroup_kill(const struct cgroup_root *root, const char *id);
+
+/** cgroup_remove(root, id): True when nothing is left (any more). */
+bool cgroup_remove(const struct cgroup_root *root, const char *id);
+
+/** cgroup_dir(root, id): A descriptor of the v2 directory, or -1. */
+int cgroup_dir(const struct cgroup_root *root, const char *id);
+
+/**
+ * cgroup_oom_file(root, id):
+ * A descriptor whose text has a line "oom_kill N": how often the kernel
+ * killed in there for memory. -1 if there is none.
+ */
+int cgroup_oom_file(const struct cgroup_root *root, const char *id);
+
+/** cgroup_each(root, fn, arg): fn(arg, id) for each sandbox with a v2
+ * directory: what an earlier broker may have left. */
+void cgroup_each(const struct cgroup_root *root,
+		 void (*fn)(void *arg, const char *id), void *arg);
+
+#endif

@@ -1,0 +1,142 @@
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "sandbox/filter.h"
+
+/* NEWNS, CGROUP, UTS, IPC, USER, PID, NET and TIME */
+#define CLONE_NEW_ANY UINT64_C(0x7e020080)
+
+static const char *const allowed[] = {
+#define ALLOW(name) #name,
+#define DENY(name)
+#include "sandbox/seccomp.def"
+#undef ALLOW
+#undef DENY
+};
+
+static const char *const denied[] = {
+#define ALLOW(name)
+#define DENY(name) #name,
+#include "sandbox/seccomp.def"
+#undef ALLOW
+#undef DENY
+};
+
+/* Newer than Debian 12's libseccomp: futex_wake, futex_wait, futex_requeue,
+ * cachestat, fchmodat2, mseal. Same numbers on all architectures. */
+static const int by_number[] = {451, 452, 454, 455, 456, 462};
+
+static int add_list(scmp_filter_ctx c, const char *const *names, size_t n,
+		    uint32_t action)
+{
+	for (size_t i = 0; i < n; i++) {
+		int nr = seccomp_syscall_resolve_name(names[i]);
+		int r;
+
+		if (nr == __NR_SCMP_ERROR)
+			return -EINVAL; /* a misspelt row */
+		r = seccomp_rule_add(c, action, nr, 0);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int add_socket(scmp_filter_ctx c)
+{
+	static const int families[] = {AF_UNIX, AF_INET, AF_INET6};
+	int r = 0;
+
+	for (size_t i = 0; i < 3 && r == 0; i++)
+		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
+				     SCMP_A0(SCMP_CMP_EQ,
+					     (scmp_datum_t)families[i]));
+	if (r == 0) /* NETLINK_ROUTE: getifaddrs */
+		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
+				     SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+				     SCMP_A2(SCMP_CMP_EQ, 0));
+	return r;
+}
+
+static int add_conditional(scmp_filter_ctx c)
+{
+	static const uint64_t personas[] = {0, 8, 0x20000, 0x20008,
+					    0xffffffff};
+	int r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+				 SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEW_ANY,
+					 0));
+
+	if (r == 0)
+		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone3), 0);
+	for (size_t i = 0; i < 5 && r == 0; i++)
+		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(personality),
+				     1, SCMP_A0(SCMP_CMP_EQ, personas[i]));
+	return r != 0 ? r : add_socket(c);
+}
+
+static int build(scmp_filter_ctx c)
+{
+	int r = seccomp_attr_set(c, SCMP_FLTATR_ACT_BADARCH,
+				 SCMP_ACT_KILL_PROCESS);
+
+	if (r == 0)
+		r = seccomp_attr_set(c, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	if (r == 0)
+		r = add_list(c, allowed, sizeof(allowed) / sizeof(char *),
+			     SCMP_ACT_ALLOW);
+	if (r == 0)
+		r = add_list(c, denied, sizeof(denied) / sizeof(char *),
+			     SCMP_ACT_ERRNO(EPERM));
+	for (size_t i = 0; i < sizeof(by_number) / sizeof(int) && r == 0; i++)
+		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, by_number[i], 0);
+	return r != 0 ? r : add_conditional(c);
+}
+
+enum err filter_compile(struct filter *p, struct errinfo *e)
+{
+	OWN(own_fd) int fd = memfd_create("seccomp", MFD_CLOEXEC);
+	OWN(own_mem) struct sock_filter *f = NULL;
+	scmp_filter_ctx c = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+	struct stat st;
+	int r;
+
+	if (fd < 0 || c == NULL) {
+		seccomp_release(c);
+		return err_set(e, ERR_IO, errno, "seccomp");
+	}
+	r = build(c);
+	if (r == 0)
+		r = seccomp_export_bpf(c, fd);
+	seccomp_release(c);
+	if (r < 0)
+		return err_set(e, ERR_IO, -r, "seccomp rules");
+	if (fstat(fd, &st) < 0)
+		return err_set(e, ERR_IO, errno, "seccomp");
+	f = malloc((size_t)st.st_size);
+	if (f == NULL || pread(fd, f, (size_t)st.st_size, 0) != st.st_size)
+		return err_set(e, ERR_IO, errno, "seccomp program");
+	p->fprog.len = (unsigned short)((size_t)st.st_size / sizeof(*f));
+	p->fprog.filter = STEAL(f);
+	return ERR_NONE;
+}
+
+void filter_free(struct filter *p)
+{
+	free(p->fprog.filter);
+	p->fprog.filter = NULL;
+}
+
+int filter_load(const struct filter *p)
+{
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
+			    &p->fprog);
+}

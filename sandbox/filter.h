@@ -1,0 +1,29 @@
+/* The system call filter of sandboxes, compiled once per broker. */
+#ifndef SANDBOX_FILTER_H
+#define SANDBOX_FILTER_H
+
+#include <linux/filter.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct filter {
+	struct sock_fprog fprog; /* filter is ours */
+};
+
+/**
+ * filter_compile(p, e):
+ * Build the allow list of seccomp.def: what is not listed answers ENOSYS,
+ * known-bad calls EPERM, a foreign architecture kills the process. clone3 is
+ * let through (init needs it; init's children answer it with ENOSYS).
+ * Owns: free with filter_free(). Blocks: for a few ms.
+ * Errors: ERR_IO (libseccomp or memory).
+ */
+FALLIBLE enum err filter_compile(struct filter *p, struct errinfo *e);
+void filter_free(struct filter *p);
+
+/** filter_load(p): Confine this thread; 0, or -1 with errno. Needs
+ * no_new_privs. Fit for use between clone and exec. */
+int filter_load(const struct filter *p);
+
+#endif

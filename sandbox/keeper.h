@@ -1,0 +1,104 @@
+/*
+ * A keeper: one per running sandbox. It holds what a sandbox's executions
+ * need to outlive a worker: pipes, numbered event logs, preview sockets. One
+ * loop, no threads, no powers: an own uid, an empty root, the sandbox's
+ * network namespace. Workers and the recorder connect to it; it connects to
+ * nobody but the sandbox's loopback.
+ */
+#ifndef SANDBOX_KEEPER_H
+#define SANDBOX_KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/id.h"
+#include "base/keeper_msg.h"
+#include "base/loop.h"
+#include "sandbox/ring.h"
+
+#define KEEPER_LIVE_MAX 1024  /* executions that run at a time */
+#define KEEPER_ENDED_KEEP 256 /* ended ones kept for readers */
+
+struct client;
+struct attach;
+struct kernel;
+struct port;
+struct exec;
+
+/* One of a program's output pipes. */
+struct exec_pipe {
+	struct loop_watch watch;
+	struct exec *exec;
+	enum event_kind kind; /* EVENT_OUT or EVENT_ERR */
+	uint64_t bytes;       /* read so far */
+};
+
+struct exec {
+	struct keeper *keeper;
+	id_text_t id;
+	uint32_t tag; /* its name between keeper and init */
+	enum exec_kind kind;
+	enum exec_state state;
+	uint32_t flags;
+	uint32_t pid;
+	struct ring ring;
+	struct attach *attaches;
+	struct exec_pipe out;
+	struct exec_pipe err;
+	struct loop_watch in; /* stdin, while something is to be written */
+	int in_fd;
+	struct buf in_data;
+	bool in_eof;
+	bool paused; /* pipes are not read until a reader has caught up */
+	int64_t paused_ms;
+	uint64_t timeout_ms;
+	uint32_t grace_ms;
+	struct loop_timer timer; /* timeout, then grace, then last resort */
+	int64_t started_ms;      /* unix */
+	int64_t started_mono;
+	int64_t ended_ms;
+	bool exited;
+	bool empty; /* nothing it started is left */
+	bool signalled;
+	uint32_t status;
+	enum end_reason kill_reason;
+	int kill_stage;
+	uint64_t oom_before;
+	struct keeper_end end;
+	uint64_t acked; /* the recorder has it up to here */
+	/* who waits for STARTED */
+	struct client *starter;
+	uint32_t starter_tag;
+	/* contexts */
+	struct kernel *kernel;    /* of an EXEC_KERNEL */
+	struct exec *kernel_exec; /* of an EXEC_RUN */
+	struct exec *next_run;    /* queue of the kernel */
+	char *run_json;
+	size_t run_json_len;
+	struct exec *prev, *next; /* all, oldest first */
+};
+
+struct keeper {
+	struct loop loop;
+	struct loop_watch listen;
+	struct loop_watch init;
+	struct loop_watch init_end; /* pidfd */
+	struct wire_rx init_rx;
+	struct wire_tx init_tx;
+	bool init_ready;
+	int null_fd;
+	int oom_fd;
+	uid_t warren_uid;
+	uint32_t next_tag;
+	struct exec *execs, *execs_last;
+	int nlive;
+	int nended;
+	struct client *clients;
+	struct port *ports;
+	struct loop_timer sweep;
+	bool gone; /* the sandbox ended; only goodbyes are left */
+	int64_t goodbye_ms; /* until then */
+};
+
+#endif

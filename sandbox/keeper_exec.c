@@ -1,0 +1,421 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/init_msg.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "sandbox/keeper_client.h"
+#include "sandbox/keeper_exec.h"
+#include "sandbox/keeper_init.h"
+#include "sandbox/keeper_kernel.h"
+#include "sandbox/keeper_pipe.h"
+
+#define RING_BYTES_MAX (64U << 20)
+#define GRACE_DEFAULT_MS 2000
+#define LAST_RESORT_MS 10000
+#define STALL_MS 10000
+#define DRAIN_READS 256 /* 8 MiB: more is a survivor's, not the program's */
+
+/* ---- the table ---- */
+
+struct exec *exec_find(struct keeper *k, const char *id)
+{
+	/* The newest first: that is who is asked for. */
+	for (struct exec *x = k->execs_last; x != NULL; x = x->prev)
+		if (strcmp(x->id, id) == 0)
+			return x;
+	return NULL;
+}
+
+struct exec *exec_by_tag(struct keeper *k, uint32_t tag)
+{
+	for (struct exec *x = k->execs_last; x != NULL; x = x->prev)
+		if (x->tag == tag && x->kind != EXEC_RUN)
+			return x;
+	return NULL;
+}
+
+enum err exec_new(struct keeper *k, const char *id, enum exec_kind kind,
+		  uint64_t ring_bytes, struct exec **out, struct errinfo *e)
+{
+	struct exec *x;
+
+	if (!id_text_ok(id))
+		return err_set(e, ERR_ARG, 0, "id");
+	if (k->gone)
+		return err_set(e, ERR_GONE, 0, "sandbox");
+	if (exec_find(k, id) != NULL)
+		return err_set(e, ERR_EXISTS, 0, "id");
+	if (k->nlive >= KEEPER_LIVE_MAX)
+		return err_set(e, ERR_LIMIT, 0, "executions");
+	if (ring_bytes == 0)
+		ring_bytes = RING_BYTES_DEFAULT;
+	if (ring_bytes > RING_BYTES_MAX)
+		ring_bytes = RING_BYTES_MAX;
+	x = calloc(1, sizeof(*x));
+	if (x == NULL)
+		return err_set(e, ERR_NOMEM, 0, "execution");
+	x->keeper = k;
+	snprintf(x->id, sizeof(x->id), "%s", id);
+	x->tag = ++k->next_tag;
+	x->kind = kind;
+	x->state = EXEC_STARTING;
+	x->out.watch.fd = x->err.watch.fd = x->in.fd = x->in_fd = -1;
+	x->in_data = (struct buf)BUF_INIT(0);
+	x->started_ms = clock_unix_ms();
+	x->started_mono = clock_mono_ms();
+	ring_init(&x->ring, ring_bytes);
+	x->prev = k->execs_last;
+	if (x->prev != NULL)
+		x->prev->next = x;
+	else
+		k->execs = x;
+	k->execs_last = x;
+	k->nlive++;
+	*out = x;
+	return ERR_NONE;
+}
+
+void exec_free(struct exec *x)
+{
+	struct keeper *k = x->keeper;
+
+	client_detach_all(x);
+	loop_timer_del(&k->loop, &x->timer);
+	pipe_close(x);
+	kernel_free(x);
+	ring_free(&x->ring);
+	free(x->run_json);
+	if (x->prev != NULL)
+		x->prev->next = x->next;
+	else
+		k->execs = x->next;
+	if (x->next != NULL)
+		x->next->prev = x->prev;
+	else
+		k->execs_last = x->prev;
+	if (x->state == EXEC_ENDED)
+		k->nended--;
+	else
+		k->nlive--;
+	free(x);
+}
+
+void exec_item(const struct exec *x, struct keeper_item *item)
+{
+	*item = (struct keeper_item){
+	    .id = x->id,
+	    .kind = x->kind,
+	    .state = x->state,
+	    .pid = x->pid,
+	    .exit_code = x->end.exit_code,
+	    .reason = x->end.reason,
+	    .first = x->ring.first,
+	    .next = x->ring.next,
+	    .started_ms = x->started_ms,
+	    .ended_ms = x->ended_ms,
+	};
+}
+
+/*
+ * Ended ones stay for readers who come late, the newest KEEPER_ENDED_KEEP of
+ * them; one whose pipes are held by a survivor stays until those are closed.
+ */
+void exec_sweep(struct keeper *k)
+{
+	int keep = KEEPER_ENDED_KEEP;
+
+	for (struct exec *x = k->execs_last, *prev; x != NULL; x = prev) {
+		bool held = x->out.watch.fd >= 0 || x->err.watch.fd >= 0;
+
+		prev = x->prev;
+		if (x->state != EXEC_ENDED || x->attaches != NULL)
+			continue;
+		if (x->kind != EXEC_FS && keep > 0) {
+			keep--;
+			continue;
+		}
+		if (!held)
+			exec_free(x);
+	}
+}
+
+/* ---- output ---- */
+
+void exec_event(struct exec *x, enum event_kind kind, const void *data,
+		size_t len)
+{
+	if (!ring_add(&x->ring, kind, data, len)) {
+		x->ring.dropped_bytes += len;
+		log_line(LOG_ERROR, "no memory for an event of %zu bytes",
+			 len);
+		return;
+	}
+	client_wake(x);
+	exec_pause_check(x);
+}
+
+static bool owner_behind(const struct exec *x)
+{
+	for (struct attach *a = x->attaches; a != NULL; a = a->exec_next)
+		if (a->owner && a->next < x->ring.next)
+			return true;
+	return false;
+}
+
+static void disown_all(struct exec *x)
+{
+	for (struct attach *a = x->attaches; a != NULL; a = a->exec_next)
+		a->owner = false;
+}
+
+void exec_pause_check(struct exec *x)
+{
+	struct exec *from = x->kind == EXEC_RUN ? x->kernel_exec : x;
+	bool pause = ring_full(&x->ring) && owner_behind(x);
+
+	if (pause && x->paused && clock_mono_ms() - x->paused_ms > STALL_MS) {
+		disown_all(x); /* it does not read: it loses output */
+		pause = false;
+	}
+	if (pause == x->paused)
+		return;
+	x->paused = pause;
+	x->paused_ms = clock_mono_ms();
+	if (from == NULL)
+		return;
+	pipe_pause(from, pause);
+	kernel_pause(from, pause);
+}
+
+void exec_drain(struct exec *x)
+{
+	for (int i = 0; i < DRAIN_READS && pipe_read(&x->out); i++)
+		continue;
+	for (int i = 0; i < DRAIN_READS && pipe_read(&x->err); i++)
+		continue;
+}
+
+/* ---- signals and kills ---- */
+
+void exec_signal(struct exec *x, uint32_t sig, bool all)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(64);
+
+	wire_u32(&b, sig);
+	wire_u8(&b, all);
+	init_link_send(x->keeper, IM_SIGNAL, x->tag, &b, NULL, 0);
+}
+
+static void on_kill_step(void *arg)
+{
+	struct exec *x = arg;
+
+	if (x->kill_stage++ == 0) {
+		exec_signal(x, SIGKILL, true);
+		loop_timer_set(&x->keeper->loop, &x->timer,
+			       clock_mono_ms() + LAST_RESORT_MS, on_kill_step,
+			       x);
+		return;
+	}
+	/* Killed, and init does not say so: it is not to be believed. */
+	keeper_gone(x->keeper, "an execution cannot be killed");
+}
+
+void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms)
+{
+	if (x->state == EXEC_ENDED || x->kill_reason != END_NONE)
+		return;
+	if (x->kind == EXEC_RUN) {
+		kernel_stop_run(x, reason, grace_ms);
+		return;
+	}
+	x->kill_reason = reason;
+	if (x->state == EXEC_STARTING)
+		return; /* as soon as init says that it runs */
+	if (!x->exited)
+		exec_signal(x, SIGTERM, true);
+	else if (!x->empty)
+		exec_signal(x, SIGKILL, true);
+	loop_timer_set(&x->keeper->loop, &x->timer, clock_mono_ms() + grace_ms,
+		       on_kill_step, x);
+}
+
+static void on_timeout(void *arg)
+{
+	struct exec *x = arg;
+
+	exec_kill(x, END_TIMED_OUT,
+		  x->grace_ms > 0 ? x->grace_ms : GRACE_DEFAULT_MS);
+}
+
+/* ---- endings ---- */
+
+static uint64_t oom_count(const struct keeper *k)
+{
+	char text[1024];
+	const char *at;
+	ssize_t n = k->oom_fd < 0
+			? -1
+			: pread(k->oom_fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	at = strstr(text, "oom_kill ");
+	return at != NULL ? strtoull(at + 9, NULL, 10) : 0;
+}
+
+void exec_finish(struct exec *x, const struct keeper_end *end)
+{
+	struct keeper *k = x->keeper;
+	OWN(buf_free) struct buf b = BUF_INIT(256);
+
+	must(x->state != EXEC_ENDED);
+	loop_timer_del(&k->loop, &x->timer);
+	x->end = *end;
+	x->end.stdout_bytes = x->out.bytes;
+	x->end.stderr_bytes = x->err.bytes;
+	x->end.dropped_bytes = x->ring.dropped_bytes;
+	x->end.duration_ms = clock_mono_ms() - x->started_mono;
+	x->ended_ms = clock_unix_ms();
+	x->state = EXEC_ENDED;
+	k->nlive--;
+	k->nended++;
+	if (x->paused) {
+		x->paused = false;
+		pipe_pause(x, false);
+	}
+	keeper_put_end(&b, &x->end);
+	must(buf_ok(&b));
+	exec_event(x, EVENT_END, b.data, b.len);
+	if (x->kernel != NULL)
+		kernel_ended(x, &x->end);
+	if (!k->gone && k->nended > KEEPER_ENDED_KEEP * 2)
+		exec_sweep(k);
+}
+
+/* The verdict over a program that was reaped. */
+static void exec_verdict(const struct exec *x, struct keeper_end *end)
+{
+	bool oom = oom_count(x->keeper) > x->oom_before;
+	int code = x->signalled ? 128 + (int)x->status : (int)x->status;
+
+	*end = (struct keeper_end){
+	    .exit_code = code,
+	    .signal = x->signalled ? (uint8_t)x->status : 0,
+	    .reason = x->signalled ? END_SIGNALLED : END_EXITED,
+	};
+	if (x->kill_reason == END_TIMED_OUT)
+		end->exit_code = EXIT_TIMED_OUT;
+	if (x->kill_reason != END_NONE)
+		end->reason = x->kill_reason;
+	else if (oom && code == 128 + SIGKILL)
+		end->reason = END_OUT_OF_MEMORY;
+}
+
+/* Ended when its main process is gone; killed: when all of it is gone. */
+static void exec_maybe_finish(struct exec *x)
+{
+	struct keeper_end end;
+
+	if (x->state == EXEC_ENDED || !x->exited)
+		return;
+	if (x->kill_reason != END_NONE && !x->empty)
+		return;
+	exec_drain(x);
+	exec_verdict(x, &end);
+	exec_finish(x, &end);
+}
+
+void exec_gone(struct exec *x)
+{
+	struct keeper_end end = {.exit_code = 128 + SIGKILL,
+				 .signal = SIGKILL,
+				 .reason = END_SANDBOX_GONE,
+				 .kernel_lost = true};
+
+	if (x->state == EXEC_ENDED)
+		return;
+	if (x->kind != EXEC_RUN)
+		exec_drain(x);
+	if (x->state == EXEC_STARTING && x->starter != NULL) {
+		client_refuse(x->starter, x->starter_tag, ERR_GONE, "sandbox");
+		x->starter = NULL;
+	}
+	if (x->state != EXEC_ENDED)
+		exec_finish(x, &end);
+}
+
+/* ---- answers of init ---- */
+
+void exec_spawned(struct exec *x, uint32_t pid)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(64);
+
+	if (x->state != EXEC_STARTING)
+		return;
+	x->state = EXEC_RUNNING;
+	x->pid = pid;
+	x->oom_before = oom_count(x->keeper);
+	wire_u32(&b, pid);
+	client_say(x->starter, KM_STARTED, x->starter_tag, &b);
+	x->starter = NULL;
+	client_wake(x);
+	if (x->kind != EXEC_FS)
+		client_announce(x);
+	if (x->kill_reason != END_NONE) {
+		enum end_reason reason = x->kill_reason;
+
+		x->kill_reason = END_NONE;
+		exec_kill(x, reason, 0);
+	} else if (x->timeout_ms > 0) {
+		loop_timer_set(&x->keeper->loop, &x->timer,
+			       clock_mono_ms() + (int64_t)x->timeout_ms,
+			       on_timeout, x);
+	}
+}
+
+void exec_failed(struct exec *x, uint8_t step, uint32_t sys)
+{
+	enum err code = ERR_IO;
+	const char *what = "start";
+
+	if (x->state != EXEC_STARTING)
+		return;
+	if (step == INIT_STEP_CWD || step == INIT_STEP_EXEC) {
+		code = ERR_NOT_FOUND;
+		what = step == INIT_STEP_CWD ? "cwd" : "exec";
+	} else if (step == INIT_STEP_CLONE) {
+		code = ERR_LIMIT;
+		what = "processes";
+	}
+	log_line(LOG_INFO, "start failed at step %u: %s", step,
+		 strerrordesc_np((int)sys));
+	client_refuse(x->starter, x->starter_tag, code, what);
+	exec_free(x);
+}
+
+void exec_exited(struct exec *x, bool signalled, uint32_t status, bool empty)
+{
+	if (x->exited || x->state != EXEC_RUNNING)
+		return;
+	x->exited = true;
+	x->empty = empty;
+	x->signalled = signalled;
+	x->status = status & 0xff;
+	exec_maybe_finish(x);
+}
+
+void exec_emptied(struct exec *x)
+{
+	if (!x->exited)
+		return;
+	x->empty = true;
+	exec_maybe_finish(x);
+}

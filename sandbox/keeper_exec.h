@@ -1,0 +1,76 @@
+/* Executions: start, output, ending. */
+#ifndef SANDBOX_KEEPER_EXEC_H
+#define SANDBOX_KEEPER_EXEC_H
+
+#include "sandbox/keeper.h"
+
+/** exec_find(k, id): The execution of that id, or NULL. */
+struct exec *exec_find(struct keeper *k, const char *id);
+
+/** exec_by_tag(k, tag): A running one by its tag, or NULL. */
+struct exec *exec_by_tag(struct keeper *k, uint32_t tag);
+
+/**
+ * exec_new(k, id, kind, ring_bytes, e):
+ * Enter a new execution into the table.
+ * Errors: ERR_ARG (id), ERR_EXISTS, ERR_LIMIT (too many run), ERR_NOMEM.
+ */
+FALLIBLE enum err exec_new(struct keeper *k, const char *id,
+			   enum exec_kind kind, uint64_t ring_bytes,
+			   struct exec **out, struct errinfo *e);
+
+/**
+ * exec_start(k, s, fds, nfds, out, e):
+ * Make pipes and ask init for the program. STARTED or REFUSED goes to
+ * (out->starter, starter_tag), which the caller sets. Owns: ${fds} are
+ * duplicated as needed and stay the caller's.
+ * Errors: as exec_new(), ERR_ARG, ERR_IO.
+ */
+FALLIBLE enum err exec_start(struct keeper *k, const struct keeper_start *s,
+			     const int *fds, int nfds, struct exec **out,
+			     struct errinfo *e);
+
+/** exec_event(x, kind, data, len): Append to its log, wake its readers. */
+void exec_event(struct exec *x, enum event_kind kind, const void *data,
+		size_t len);
+
+/** exec_drain(x): Read all that is in its pipes now. */
+void exec_drain(struct exec *x);
+
+/** exec_pause_check(x): Stop or go on reading, as its readers keep up. */
+void exec_pause_check(struct exec *x);
+
+/** exec_stdin(x, data, len, eof, e): Write to its stdin, or close it.
+ * Errors: ERR_STATE (not open), ERR_LIMIT (too much waits). */
+FALLIBLE enum err exec_stdin(struct exec *x, const void *data, size_t len,
+			     bool eof, struct errinfo *e);
+
+/** exec_signal(x, sig, all): To its main process or all it started. */
+void exec_signal(struct exec *x, uint32_t sig, bool all);
+
+/** exec_kill(x, reason, grace_ms): TERM to all, grace, KILL to all. */
+void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms);
+
+/** exec_finish(x, end): The END event; ${x} is ended then. */
+void exec_finish(struct exec *x, const struct keeper_end *end);
+
+/** exec_gone(x): The sandbox ended under it. */
+void exec_gone(struct exec *x);
+
+/** exec_free(x): Out of the table; it must have ended or never started. */
+void exec_free(struct exec *x);
+
+/** exec_sweep(k): Free ended ones that nobody needs any more. */
+void exec_sweep(struct keeper *k);
+
+/** exec_item(x, item): What LIST, STATUS and SUBSCRIBE tell of it. */
+void exec_item(const struct exec *x, struct keeper_item *item);
+
+/* ---- answers of init ---- */
+
+void exec_spawned(struct exec *x, uint32_t pid);
+void exec_failed(struct exec *x, uint8_t step, uint32_t sys);
+void exec_exited(struct exec *x, bool signalled, uint32_t status, bool empty);
+void exec_emptied(struct exec *x);
+
+#endif

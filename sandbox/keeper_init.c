@@ -1,0 +1,185 @@
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/init_msg.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "sandbox/keeper_client.h"
+#include "sandbox/keeper_exec.h"
+#include "sandbox/keeper_init.h"
+
+#define INIT_QUEUE_MAX (64U << 20)
+#define INIT_SAYS_MAX 4096U
+#define GOODBYE_MS 1000
+#define GOODBYE_STEP_MS 10
+
+/* Leave as soon as every reader has its goodbye, or when it is too late. */
+static void on_goodbye(void *arg)
+{
+	struct keeper *k = arg;
+	int64_t now = clock_mono_ms();
+
+	if (client_flush_all(k) || now >= k->goodbye_ms)
+		loop_stop(&k->loop);
+	else
+		loop_timer_set(&k->loop, &k->sweep, now + GOODBYE_STEP_MS,
+			       on_goodbye, k);
+}
+
+void keeper_gone(struct keeper *k, const char *why)
+{
+	if (k->gone)
+		return;
+	log_line(LOG_INFO, "sandbox ended: %s", why);
+	k->gone = true;
+	loop_del(&k->loop, &k->init);
+	loop_del(&k->loop, &k->init_end);
+	loop_del(&k->loop, &k->listen);
+	for (struct exec *x = k->execs; x != NULL; x = x->next)
+		exec_gone(x); /* frees none while gone is set */
+	k->goodbye_ms = clock_mono_ms() + GOODBYE_MS;
+	loop_timer_set(&k->loop, &k->sweep, clock_mono_ms(), on_goodbye, k);
+}
+
+static void init_flush(struct keeper *k)
+{
+	if (k->gone)
+		return;
+	if (wire_tx_flush(&k->init_tx, k->init.fd, NULL) != ERR_NONE) {
+		keeper_gone(k, "init does not listen");
+		return;
+	}
+	loop_mod(&k->loop, &k->init,
+		 k->init_tx.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+void init_link_send(struct keeper *k, uint16_t type, uint32_t tag,
+		    const struct buf *payload, const int *fds, int nfds)
+{
+	struct errinfo e;
+
+	if (k->gone) {
+		for (int i = 0; i < nfds; i++)
+			close(fds[i]);
+		return;
+	}
+	if (wire_tx_put_fds(&k->init_tx, type, tag, payload, fds, nfds, &e) !=
+	    ERR_NONE) {
+		log_err("ask init", &e);
+		keeper_gone(k, "init is not keeping up");
+		return;
+	}
+	init_flush(k);
+}
+
+static bool on_spawned(struct keeper *k, const struct wire_msg *msg)
+{
+	struct wire_in in = wire_in(msg);
+	uint32_t pid = wire_in_u32(&in);
+	struct exec *x = exec_by_tag(k, msg->tag);
+
+	if (!wire_in_done(&in))
+		return false;
+	if (x != NULL)
+		exec_spawned(x, pid);
+	return true;
+}
+
+static bool on_failed(struct keeper *k, const struct wire_msg *msg)
+{
+	struct wire_in in = wire_in(msg);
+	uint8_t step = wire_in_u8(&in);
+	uint32_t sys = wire_in_u32(&in);
+	struct exec *x = exec_by_tag(k, msg->tag);
+
+	if (!wire_in_done(&in) || sys > 4096)
+		return false;
+	if (x != NULL)
+		exec_failed(x, step, sys);
+	return true;
+}
+
+static bool on_exited(struct keeper *k, const struct wire_msg *msg)
+{
+	struct wire_in in = wire_in(msg);
+	bool signalled = wire_in_u8(&in) != 0;
+	uint32_t status = wire_in_u32(&in);
+	bool empty = wire_in_u8(&in) != 0;
+	struct exec *x = exec_by_tag(k, msg->tag);
+
+	if (!wire_in_done(&in) || status > 255)
+		return false;
+	if (x != NULL)
+		exec_exited(x, signalled, status, empty);
+	return true;
+}
+
+static bool init_frame(struct keeper *k, const struct wire_msg *msg)
+{
+	struct exec *x;
+
+	if (msg->nfds > 0)
+		return false;
+	switch (msg->type) {
+	case IM_HELLO:
+		k->init_ready = true;
+		return msg->len == 0;
+	case IM_SPAWNED:
+		return on_spawned(k, msg);
+	case IM_FAILED:
+		return on_failed(k, msg);
+	case IM_EXITED:
+		return on_exited(k, msg);
+	case IM_EMPTY:
+		x = exec_by_tag(k, msg->tag);
+		if (x != NULL)
+			exec_emptied(x);
+		return msg->len == 0;
+	default:
+		return false;
+	}
+}
+
+static void on_init(void *arg, uint32_t events)
+{
+	struct keeper *k = arg;
+	struct wire_msg *msg;
+	bool more;
+
+	if ((events & EPOLLOUT) != 0)
+		init_flush(k);
+	if (k->gone || (events & ~(uint32_t)EPOLLOUT) == 0)
+		return;
+	if (wire_rx_fill(&k->init_rx, k->init.fd, &more, NULL) != ERR_NONE) {
+		keeper_gone(k, "init closed");
+		return;
+	}
+	while (!k->gone) {
+		if (wire_rx_next(&k->init_rx, &msg, NULL) != ERR_NONE ||
+		    (msg != NULL && !init_frame(k, msg))) {
+			keeper_gone(k, "init sent a malformed frame");
+			return;
+		}
+		if (msg == NULL)
+			return;
+	}
+}
+
+static void on_init_end(void *arg, uint32_t events)
+{
+	(void)events;
+	keeper_gone(arg, "init ended");
+}
+
+enum err init_link_open(struct keeper *k, int fd, int pidfd, struct errinfo *e)
+{
+	enum err r;
+
+	wire_rx_init(&k->init_rx, INIT_SAYS_MAX);
+	wire_tx_init(&k->init_tx, INIT_QUEUE_MAX);
+	r = loop_add(&k->loop, &k->init, fd, EPOLLIN, on_init, k, e);
+	if (r == ERR_NONE)
+		r = loop_add(&k->loop, &k->init_end, pidfd, EPOLLIN,
+			     on_init_end, k, e);
+	return r;
+}

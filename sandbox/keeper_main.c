@@ -1,0 +1,113 @@
+/*
+ * warren-keeper ID UID WARREN_UID EMPTY_DIR: see keeper.h. Started by the
+ * broker as root with: 3 its listening socket, 4 the socket to init, 5 init's
+ * pidfd, 6 the sandbox's network namespace[, 7 the out-of-memory counter].
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sandbox/keeper_client.h"
+#include "sandbox/keeper_exec.h"
+#include "sandbox/keeper_init.h"
+
+#define SWEEP_MS 1000
+
+enum { FD_LISTEN = 3, FD_INIT, FD_PIDFD, FD_NET, FD_OOM };
+
+/* Into the sandbox's network, an empty root, an own uid; nothing else. */
+static bool drop(uid_t uid, const char *empty)
+{
+	struct __user_cap_header_struct h = {
+	    .version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}, {0}}, got[2];
+
+	if (setns(FD_NET, CLONE_NEWNET) < 0 || close(FD_NET) < 0 ||
+	    chdir(empty) < 0 || chroot(".") < 0 || setgroups(0, NULL) < 0 ||
+	    setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0 ||
+	    syscall(SYS_capset, &h, none) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return false;
+	return getuid() == uid && syscall(SYS_capget, &h, got) == 0 &&
+	       memcmp(none, got, sizeof(none)) == 0;
+}
+
+static void on_listen(void *arg, uint32_t events)
+{
+	(void)events;
+	client_accept(arg);
+}
+
+static void on_sweep(void *arg)
+{
+	struct keeper *k = arg;
+
+	for (struct exec *x = k->execs; x != NULL; x = x->next)
+		if (x->paused)
+			exec_pause_check(x);
+	exec_sweep(k);
+	loop_timer_set(&k->loop, &k->sweep, clock_mono_ms() + SWEEP_MS,
+		       on_sweep, k);
+}
+
+static void cloexec_all(void)
+{
+	for (int fd = FD_LISTEN; fd <= FD_OOM; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static bool open_all(struct keeper *k)
+{
+	struct errinfo e;
+
+	if (loop_open(&k->loop, &e) == ERR_NONE &&
+	    loop_add(&k->loop, &k->listen, FD_LISTEN, EPOLLIN, on_listen, k,
+		     &e) == ERR_NONE &&
+	    init_link_open(k, FD_INIT, FD_PIDFD, &e) == ERR_NONE)
+		return true;
+	log_err("keeper", &e);
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	static struct keeper k = {.listen = LOOP_WATCH_INIT,
+				  .init = LOOP_WATCH_INIT,
+				  .init_end = LOOP_WATCH_INIT};
+	struct rlimit files;
+
+	if (argc != 5) {
+		fputs("warren-keeper is started by warrend\n", stderr);
+		return 2;
+	}
+	log_open(argv[1], LOG_INFO);
+	cloexec_all();
+	signal(SIGPIPE, SIG_IGN);
+	k.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	k.oom_fd = fcntl(FD_OOM, F_GETFD) >= 0 ? FD_OOM : -1;
+	k.warren_uid = (uid_t)strtoul(argv[3], NULL, 10);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	if (k.null_fd < 0 || !drop((uid_t)strtoul(argv[2], NULL, 10), argv[4])) {
+		log_line(LOG_ERROR, "keeper cannot drop its powers");
+		return 1;
+	}
+	if (!open_all(&k))
+		return 1;
+	on_sweep(&k);
+	loop_run(&k.loop);
+	return 0;
+}

@@ -1,0 +1,141 @@
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "sandbox/keeper_exec.h"
+#include "sandbox/keeper_kernel.h"
+#include "sandbox/keeper_pipe.h"
+
+#define READ_BYTES 32768
+#define STDIN_WAIT_MAX (64U << 20)
+
+static void pipe_end(struct exec_pipe *p)
+{
+	int fd = p->watch.fd;
+
+	loop_del(&p->exec->keeper->loop, &p->watch);
+	own_fd(&fd);
+}
+
+bool pipe_read(struct exec_pipe *p)
+{
+	struct exec *x = p->exec, *to;
+	char data[READ_BYTES];
+	ssize_t n;
+
+	if (p->watch.fd < 0)
+		return false;
+	n = read(p->watch.fd, data, sizeof(data));
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return errno == EINTR;
+	if (n <= 0) {
+		pipe_end(p);
+		return false;
+	}
+	if (x->state == EXEC_ENDED)
+		return true; /* a survivor talks; nobody is meant to hear */
+	p->bytes += (uint64_t)n;
+	to = kernel_target(x);
+	if (to != x) {
+		struct exec_pipe *tp = p->kind == EVENT_OUT ? &to->out
+							    : &to->err;
+
+		tp->bytes += (uint64_t)n;
+	}
+	exec_event(to, p->kind, data, (size_t)n);
+	return true;
+}
+
+static void on_readable(void *arg, uint32_t events)
+{
+	struct exec_pipe *p = arg;
+
+	(void)events;
+	pipe_read(p);
+}
+
+enum err pipe_watch(struct exec *x, struct exec_pipe *p, int fd,
+		    enum event_kind kind, struct errinfo *e)
+{
+	enum err r;
+
+	p->exec = x;
+	p->kind = kind;
+	r = loop_add(&x->keeper->loop, &p->watch, fd, EPOLLIN, on_readable, p,
+		     e);
+	if (r != ERR_NONE)
+		own_fd(&fd);
+	return r;
+}
+
+void pipe_pause(struct exec *x, bool paused)
+{
+	uint32_t events = paused ? 0 : EPOLLIN;
+
+	loop_mod(&x->keeper->loop, &x->out.watch, events);
+	loop_mod(&x->keeper->loop, &x->err.watch, events);
+}
+
+static void stdin_close(struct exec *x)
+{
+	loop_del(&x->keeper->loop, &x->in);
+	own_fd(&x->in_fd);
+	buf_free(&x->in_data);
+}
+
+void pipe_close(struct exec *x)
+{
+	stdin_close(x);
+	if (x->out.watch.fd >= 0)
+		pipe_end(&x->out);
+	if (x->err.watch.fd >= 0)
+		pipe_end(&x->err);
+}
+
+static void on_writable(void *arg, uint32_t events)
+{
+	(void)events;
+	pipe_write(arg);
+}
+
+void pipe_write(struct exec *x)
+{
+	while (x->in_fd >= 0 && x->in_data.len > 0) {
+		ssize_t n = write(x->in_fd, x->in_data.data, x->in_data.len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			if (x->in.fd < 0 &&
+			    loop_add(&x->keeper->loop, &x->in, x->in_fd,
+				     EPOLLOUT, on_writable, x,
+				     NULL) != ERR_NONE)
+				stdin_close(x);
+			return;
+		}
+		if (n < 0) { /* the program does not read any more */
+			stdin_close(x);
+			return;
+		}
+		buf_drop(&x->in_data, (size_t)n);
+	}
+	loop_del(&x->keeper->loop, &x->in);
+	if (x->in_eof)
+		stdin_close(x);
+}
+
+enum err exec_stdin(struct exec *x, const void *data, size_t len, bool eof,
+		    struct errinfo *e)
+{
+	if (x->in_fd < 0 || x->in_eof || x->state == EXEC_ENDED)
+		return err_set(e, ERR_STATE, 0, "stdin is not open");
+	if (len > STDIN_WAIT_MAX - x->in_data.len)
+		return err_set(e, ERR_LIMIT, 0, "too much waits for stdin");
+	x->in_data.max_bytes = STDIN_WAIT_MAX;
+	buf_add(&x->in_data, data, len);
+	if (!buf_ok(&x->in_data))
+		return err_set(e, ERR_NOMEM, 0, "stdin");
+	x->in_eof = eof;
+	pipe_write(x);
+	return ERR_NONE;
+}

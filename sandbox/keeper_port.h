@@ -1,0 +1,16 @@
+/* Exposed ports: from a preview socket to the sandbox's loopback. */
+#ifndef SANDBOX_KEEPER_PORT_H
+#define SANDBOX_KEEPER_PORT_H
+
+#include "sandbox/keeper.h"
+
+/** port_open(k, port, key, fd, e): Serve ${fd} (then ours), a listening
+ * socket. The same key again replaces its socket. Errors: ERR_LIMIT, ERR_IO */
+FALLIBLE enum err port_open(struct keeper *k, uint16_t port, const char *key,
+			    int fd, struct errinfo *e);
+
+/** port_close(k, key): Stop listening and cut its connections; false if
+ * there is no such key. */
+bool port_close(struct keeper *k, const char *key);
+
+#endif

@@ -1,0 +1,419 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "sandbox/child.h"
+#include "sandbox/live.h"
+#include "sandbox/live_files.h"
+
+#define START_LIMIT_MS 10000
+#define CLEAN_RETRY_MS 20
+#define KEEPER_LIMIT_MS 3000
+
+struct live *live_find(struct broker *b, const char *id)
+{
+	for (struct live *l = b->lives; l != NULL; l = l->next)
+		if (strcmp(l->id, id) == 0)
+			return l;
+	return NULL;
+}
+
+enum err live_wait(struct live *l, struct peer *peer,
+		   const struct broker_req *req, struct errinfo *e)
+{
+	struct live_wait *w = malloc(sizeof(*w));
+
+	if (w == NULL)
+		return err_set(e, ERR_NOMEM, 0, "wait");
+	*w = (struct live_wait){.peer = peer, .req = *req, .next = l->waits};
+	l->waits = w;
+	return ERR_NONE;
+}
+
+void live_forget_peer(struct broker *b, struct peer *peer)
+{
+	for (struct live *l = b->lives; l != NULL; l = l->next)
+		for (struct live_wait *w = l->waits; w != NULL; w = w->next)
+			if (w->peer == peer)
+				w->peer = NULL;
+}
+
+/* Every START that waits is answered alike. */
+static void answer_starts(struct live *l, enum err code, uint32_t step)
+{
+	struct live_wait **p = &l->waits;
+
+	while (*p != NULL) {
+		struct live_wait *w = *p;
+
+		if (w->req.type != BROKER_START) {
+			p = &w->next;
+			continue;
+		}
+		broker_answer(w->peer, &w->req, code, step);
+		*p = w->next;
+		free(w);
+	}
+}
+
+static void live_unlink(struct live *l)
+{
+	struct live **p = &l->broker->lives;
+
+	while (*p != l)
+		p = &(*p)->next;
+	*p = l->next;
+}
+
+/* All processes are reaped: give everything back, then answer who waits. */
+static void live_clean(void *arg)
+{
+	struct live *l = arg;
+	struct broker *b = l->broker;
+	struct live_wait *waits;
+
+	if (!cgroup_remove(&b->cgroups, l->id)) {
+		cgroup_kill(&b->cgroups, l->id);
+		loop_timer_set(&b->loop, &l->timer,
+			       clock_mono_ms() + CLEAN_RETRY_MS, live_clean, l);
+		return;
+	}
+	live_files_unlink(b, l->id);
+	berth_free_slot(&b->berths, l->slot);
+	if (l->destroy)
+		live_remove_files(b, l->id);
+	answer_starts(l, l->failure.step != SPAWN_OK ? ERR_IO : ERR_STATE,
+		      l->failure.step);
+	live_unlink(l);
+	waits = l->waits;
+	free(l);
+	while (waits != NULL) {
+		struct live_wait *w = waits;
+
+		waits = w->next;
+		broker_request(b, w->peer, &w->req);
+		free(w);
+	}
+}
+
+static void live_maybe_clean(struct live *l)
+{
+	if (l->init.pidfd < 0 && l->keeper_pidfd < 0)
+		live_clean(l);
+}
+
+void live_end(struct live *l)
+{
+	if (l->state == LIVE_ENDING)
+		return;
+	l->state = LIVE_ENDING;
+	loop_timer_del(&l->broker->loop, &l->timer);
+	loop_del(&l->broker->loop, &l->report_watch);
+	own_fd(&l->init.report);
+	own_fd(&l->init.go);
+	child_signal(l->init.pidfd, SIGKILL);
+	cgroup_kill(&l->broker->cgroups, l->id);
+	child_signal(l->keeper_pidfd, SIGKILL);
+	live_maybe_clean(l);
+}
+
+static void take_report(struct live *l)
+{
+	struct spawn_report r = {0};
+	ssize_t n = read(l->init.report, &r, sizeof(r));
+
+	if (n == 0)
+		return;
+	if (n != sizeof(r) || r.step == SPAWN_OK)
+		r.step = SPAWN_NET;
+	l->failure = r;
+	log_line(LOG_ERROR, "%s: start failed at step %u: %s", l->id,
+		 l->failure.step, strerrordesc_np((int)l->failure.sys));
+}
+
+static void on_keeper_limit(void *arg)
+{
+	struct live *l = arg;
+
+	child_signal(l->keeper_pidfd, SIGKILL);
+}
+
+static void on_init_end(void *arg, uint32_t events)
+{
+	struct live *l = arg;
+	struct loop *loop = &l->broker->loop;
+	int status;
+
+	(void)events;
+	child_reap(l->init.pidfd, &status);
+	loop_del(loop, &l->init_watch);
+	own_fd(&l->init.pidfd);
+	if (l->state == LIVE_STARTING) {
+		take_report(l);
+		live_end(l);
+		return;
+	}
+	if (l->state == LIVE_ENDING) {
+		live_maybe_clean(l);
+		return;
+	}
+	log_line(LOG_WARN, "%s: init ended (status %#x)", l->id,
+		 (unsigned)status);
+	/* The keeper sees it too: it tells every reader, then ends. */
+	l->state = LIVE_ENDING;
+	cgroup_kill(&l->broker->cgroups, l->id);
+	loop_timer_set(loop, &l->timer, clock_mono_ms() + KEEPER_LIMIT_MS,
+		       on_keeper_limit, l);
+	live_maybe_clean(l);
+}
+
+static void on_keeper_end(void *arg, uint32_t events)
+{
+	struct live *l = arg;
+	int status;
+
+	(void)events;
+	child_reap(l->keeper_pidfd, &status);
+	loop_del(&l->broker->loop, &l->keeper_watch);
+	own_fd(&l->keeper_pidfd);
+	if (l->state == LIVE_ENDING) {
+		live_maybe_clean(l);
+		return;
+	}
+	log_line(LOG_WARN, "%s: keeper ended (status %#x)", l->id,
+		 (unsigned)status);
+	live_end(l);
+}
+
+static void on_start_limit(void *arg)
+{
+	struct live *l = arg;
+
+	log_line(LOG_ERROR, "%s: not started in time", l->id);
+	l->failure.step = SPAWN_EXEC;
+	live_end(l);
+}
+
+/* End of the pipe: init was exec'd. A report: the step that failed. */
+static void on_report(void *arg, uint32_t events)
+{
+	struct live *l = arg;
+	struct broker *b = l->broker;
+
+	(void)events;
+	take_report(l);
+	loop_del(&b->loop, &l->report_watch);
+	own_fd(&l->init.report);
+	if (l->failure.step != SPAWN_OK) {
+		live_end(l);
+		return;
+	}
+	loop_timer_del(&b->loop, &l->timer);
+	l->state = LIVE_RUNNING;
+	live_files_write(b, l);
+	answer_starts(l, ERR_NONE, SPAWN_OK);
+}
+
+/* R/keepers/<id>.sock, made by us: a keeper needs no file system. */
+static int keeper_socket(struct broker *b, const char *id)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	OWN(own_fd) int fd =
+	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/keepers/%s.sock",
+			 b->conf.run, id);
+
+	if (fd < 0 || n < 0 || (size_t)n >= sizeof(a.sun_path))
+		return -1;
+	unlink(a.sun_path);
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+	    chown(a.sun_path, 0, b->warren_gid) < 0 ||
+	    chmod(a.sun_path, 0660) < 0 || listen(fd, 4096) < 0)
+		return -1;
+	return STEAL_FD(fd);
+}
+
+struct live_start_fds {
+	int keeper[2]; /* keeper's and init's end */
+	int listen;
+	int cgroup;
+	int oom;
+	struct live_layers layers;
+	struct berth berth;
+};
+
+static void start_fds_close(struct live_start_fds *f)
+{
+	own_fd(&f->keeper[0]);
+	own_fd(&f->keeper[1]);
+	own_fd(&f->listen);
+	own_fd(&f->cgroup);
+	own_fd(&f->oom);
+	live_layers_close(&f->layers);
+	berth_close(&f->berth);
+}
+
+static enum err start_keeper(struct live *l, const struct live_start_fds *f,
+			     struct errinfo *e)
+{
+	struct broker *b = l->broker;
+	const int fds[] = {f->listen, f->keeper[0], l->init.pidfd,
+			   f->berth.net_ns, f->oom};
+	char uid[16], warren[16];
+	char name[] = "warren-keeper";
+	char *const argv[] = {name, l->id, uid, warren, b->empty, NULL};
+	struct child_spec s = {.program = b->keeper_program,
+			       .argv = argv,
+			       .fds = fds,
+			       .nfds = f->oom >= 0 ? 5 : 4};
+
+	snprintf(uid, sizeof(uid), "%u", berth_keeper_uid(l->slot));
+	snprintf(warren, sizeof(warren), "%u", b->warren_uid);
+	return child_start(&s, &l->keeper_pid, &l->keeper_pidfd, e);
+}
+
+static enum err start_init(struct live *l, const struct broker_req *req,
+			   const struct live_start_fds *f, struct errinfo *e)
+{
+	struct broker *b = l->broker;
+	struct spawn_plan plan = {
+	    .mounts = {.point = b->point,
+		       .image = f->layers.image,
+		       .host_usr = f->layers.host_usr,
+		       .files = f->layers.files,
+		       .user_ns = f->berth.user_ns,
+		       .disk_ns = f->berth.disk_ns,
+		       .root_uid = berth_uid(l->slot, 0),
+		       .tmp_bytes = req->memory_bytes / 4,
+		       .shm_bytes = req->memory_bytes / 4},
+	    .net_ns = f->berth.net_ns,
+	    .init_program = b->init_program,
+	    .keeper = f->keeper[1],
+	    .cgroup = f->cgroup,
+	    .filter = &b->filter,
+	};
+	enum err r = spawn_start(&plan, &l->init, e);
+
+	if (r == ERR_NONE)
+		r = cgroup_attach(&b->cgroups, l->id, l->init.pid, e);
+	if (r == ERR_NONE && write(l->init.go, "g", 1) != 1)
+		r = err_set(e, ERR_IO, errno, "go");
+	own_fd(&l->init.go);
+	return r;
+}
+
+static void watch(struct live *l, struct loop_watch *w, int fd, loop_fn *fn)
+{
+	if (fd >= 0)
+		must(loop_add(&l->broker->loop, w, fd, EPOLLIN, fn, l, NULL) ==
+		     ERR_NONE);
+}
+
+/* Whatever could be started is watched, so that its end is seen. */
+void live_watch(struct live *l)
+{
+	watch(l, &l->report_watch, l->init.report, on_report);
+	watch(l, &l->init_watch, l->init.pidfd, on_init_end);
+	watch(l, &l->keeper_watch, l->keeper_pidfd, on_keeper_end);
+	if (l->state == LIVE_STARTING)
+		loop_timer_set(&l->broker->loop, &l->timer,
+			       clock_mono_ms() + START_LIMIT_MS, on_start_limit,
+			       l);
+}
+
+struct live *live_new(struct broker *b, const char *id)
+{
+	struct live *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	l->broker = b;
+	l->init = (struct spawn_child)SPAWN_CHILD_NONE;
+	l->keeper_pidfd = -1;
+	l->init_watch.fd = l->report_watch.fd = l->keeper_watch.fd = -1;
+	must(strlen(id) == ID_SANDBOX_LEN);
+	memcpy(l->id, id, sizeof(l->id));
+	return l;
+}
+
+/* The parts before any process exists; failing leaves nothing. */
+static enum err start_prepare(struct live *l, const struct broker_req *req,
+			      struct live_start_fds *f, struct errinfo *e)
+{
+	struct broker *b = l->broker;
+	struct cgroup_limits limits = {.memory_bytes = req->memory_bytes,
+				       .cpu_millis = req->cpu_millis,
+				       .pids = req->pids};
+	enum err r = live_layers_open(b, req, &f->layers, e);
+
+	if (r != ERR_NONE)
+		return r;
+	r = berth_take(&b->berths, &f->berth, e);
+	if (r != ERR_NONE)
+		return r;
+	l->slot = f->berth.slot;
+	r = cgroup_make(&b->cgroups, l->id, &limits,
+			berth_uid(l->slot, 65533), e);
+	if (r != ERR_NONE) {
+		berth_free_slot(&b->berths, l->slot);
+		return r;
+	}
+	f->cgroup = cgroup_dir(&b->cgroups, l->id);
+	f->oom = cgroup_oom_file(&b->cgroups, l->id);
+	f->listen = keeper_socket(b, l->id);
+	if (f->cgroup >= 0 && f->listen >= 0 &&
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       f->keeper) == 0)
+		return ERR_NONE;
+	r = err_set(e, ERR_IO, errno, "sockets of %s", l->id);
+	live_files_unlink(b, l->id);
+	cgroup_remove(&b->cgroups, l->id);
+	berth_free_slot(&b->berths, l->slot);
+	return r;
+}
+
+enum err live_start(struct broker *b, const struct broker_req *req,
+		    struct live **out, struct errinfo *e)
+{
+	OWN(start_fds_close) struct live_start_fds f = {.keeper = {-1, -1},
+							.listen = -1,
+							.cgroup = -1,
+							.oom = -1,
+							.layers = LIVE_LAYERS_NONE,
+							.berth = BERTH_NONE};
+	struct live *l = live_new(b, req->id);
+	enum err r;
+
+	if (l == NULL)
+		return err_set(e, ERR_NOMEM, 0, "live");
+	r = start_prepare(l, req, &f, e);
+	if (r != ERR_NONE) {
+		free(l);
+		return r;
+	}
+	l->next = b->lives;
+	b->lives = l;
+	r = start_init(l, req, &f, e);
+	if (r == ERR_NONE)
+		r = start_keeper(l, &f, e);
+	live_watch(l);
+	*out = l;
+	if (r == ERR_NONE)
+		return r;
+	/* Processes may exist: the normal end of a sandbox cleans up. */
+	log_err(l->id, e);
+	l->failure = (struct spawn_report){.step = SPAWN_EXEC};
+	live_end(l);
+	return ERR_NONE;
+}

@@ -1,0 +1,71 @@
+/*
+ * Live sandboxes, as the broker sees them: init and keeper by pidfd, a slot,
+ * cgroups, a socket. States: starting -> running -> ending -> gone.
+ */
+#ifndef SANDBOX_LIVE_H
+#define SANDBOX_LIVE_H
+
+#include <stdbool.h>
+
+#include "sandbox/broker.h"
+#include "sandbox/spawn.h"
+
+enum live_state { LIVE_STARTING, LIVE_RUNNING, LIVE_ENDING };
+
+/* A request that waits for a sandbox to run, or to be gone. */
+struct live_wait {
+	struct peer *peer; /* NULL once that peer has left */
+	struct broker_req req;
+	struct live_wait *next;
+};
+
+struct live {
+	struct broker *broker;
+	id_sandbox_t id;
+	enum live_state state;
+	uint32_t slot;
+	struct spawn_child init;
+	pid_t keeper_pid;
+	int keeper_pidfd; /* -1 once it has ended */
+	struct loop_watch init_watch;
+	struct loop_watch report_watch;
+	struct loop_watch keeper_watch;
+	struct loop_timer timer; /* start deadline; then clean-up retries */
+	struct spawn_report failure;
+	bool destroy; /* its files go too */
+	struct live_wait *waits;
+	struct live *next;
+};
+
+/** live_find(b, id): The live sandbox of that id, or NULL. */
+struct live *live_find(struct broker *b, const char *id);
+
+/**
+ * live_start(b, req, l, e):
+ * Begin to start a sandbox that is not live. Its waits are answered when it
+ * runs or has failed. On failure nothing is left.
+ */
+FALLIBLE enum err live_start(struct broker *b, const struct broker_req *req,
+			     struct live **l, struct errinfo *e);
+
+/** live_wait(l, peer, req): Answer ${req} at the next turn of its state. */
+FALLIBLE enum err live_wait(struct live *l, struct peer *peer,
+			    const struct broker_req *req, struct errinfo *e);
+
+/** live_forget_peer(b, peer): No waiting request is answered to it. */
+void live_forget_peer(struct broker *b, struct peer *peer);
+
+/** live_end(l): Kill all in it; clean up when init and keeper are reaped. */
+void live_end(struct live *l);
+
+/** live_new(b, id): An empty one, not in any list; NULL without memory. */
+struct live *live_new(struct broker *b, const char *id);
+
+/** live_watch(l): See the ends of what it has started. */
+void live_watch(struct live *l);
+
+/** live_adopt_all(b): Take over what an earlier broker left running; end
+ * and clean up what is half there. */
+void live_adopt_all(struct broker *b);
+
+#endif

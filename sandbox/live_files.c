@@ -1,0 +1,185 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/own.h"
+#include "sandbox/child.h"
+#include "sandbox/live.h"
+#include "sandbox/live_files.h"
+
+#define TRASH "trash."
+
+/* A removal that runs: rm in a child, so that a big tree blocks nobody. */
+struct job {
+	struct broker *broker;
+	int pidfd;
+	struct loop_watch watch;
+	struct job *next;
+};
+
+static int open_dir(int at, const char *name)
+{
+	return openat(at, name,
+		      O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* <files>/<part>/{upper,work}; upper is the sandbox root's. */
+static int make_part(int files, const char *part)
+{
+	OWN(own_fd) int dir = -1;
+
+	if (mkdirat(files, part, 0755) < 0 && errno != EEXIST)
+		return -1;
+	dir = open_dir(files, part);
+	if (dir < 0)
+		return -1;
+	if (mkdirat(dir, "work", 0700) < 0 && errno != EEXIST)
+		return -1;
+	if (mkdirat(dir, "upper", 0755) < 0)
+		return errno == EEXIST ? 0 : -1;
+	return fchownat(dir, "upper", BERTH_DISK_BASE, BERTH_DISK_BASE,
+			AT_SYMLINK_NOFOLLOW);
+}
+
+void live_layers_close(struct live_layers *l)
+{
+	own_fd(&l->image);
+	own_fd(&l->files);
+}
+
+enum err live_layers_open(struct broker *b, const struct broker_req *req,
+			  struct live_layers *out, struct errinfo *e)
+{
+	OWN(live_layers_close) struct live_layers l = LIVE_LAYERS_NONE;
+	OWN(own_fd) int image = open_dir(b->images, req->image);
+
+	if (image < 0)
+		return err_set(e, ERR_NOT_FOUND, errno, "image %s",
+			       req->image);
+	l.image = open_dir(image, "rootfs");
+	if (l.image < 0)
+		return err_set(e, ERR_NOT_FOUND, errno, "image %s",
+			       req->image);
+	l.host_usr = faccessat(image, "host-usr", F_OK, 0) == 0;
+	if (mkdirat(b->sandboxes, req->id, 0700) < 0 && errno != EEXIST)
+		return err_set(e, ERR_IO, errno, "files of %s", req->id);
+	l.files = open_dir(b->sandboxes, req->id);
+	if (l.files < 0 || make_part(l.files, "root") < 0 ||
+	    make_part(l.files, "usr") < 0)
+		return err_set(e, ERR_IO, errno, "files of %s", req->id);
+	*out = l;
+	l = (struct live_layers)LIVE_LAYERS_NONE;
+	return ERR_NONE;
+}
+
+void live_files_write(struct broker *b, const struct live *l)
+{
+	char path[64], temp[64], text[128];
+	OWN(own_fd) int fd = -1;
+	int n;
+
+	snprintf(path, sizeof(path), "sandboxes/%s", l->id);
+	snprintf(temp, sizeof(temp), "sandboxes/.%s", l->id);
+	n = snprintf(text, sizeof(text), "%u %d %llu %d %llu\n", l->slot,
+		     (int)l->keeper_pid,
+		     (unsigned long long)child_started_at(l->keeper_pid),
+		     (int)l->init.pid,
+		     (unsigned long long)child_started_at(l->init.pid));
+	fd = openat(b->run, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+		    0600);
+	if (fd < 0 || write(fd, text, (size_t)n) != n ||
+	    renameat(b->run, temp, b->run, path) < 0)
+		log_line(LOG_ERROR, "%s: no note for a later broker", l->id);
+}
+
+void live_files_unlink(struct broker *b, const char *id)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "sandboxes/%s", id);
+	unlinkat(b->run, path, 0);
+	snprintf(path, sizeof(path), "keepers/%s.sock", id);
+	unlinkat(b->run, path, 0);
+}
+
+static void on_job_end(void *arg, uint32_t events)
+{
+	struct job *j = arg, **p = &j->broker->jobs;
+	int status;
+
+	(void)events;
+	child_reap(j->pidfd, &status);
+	if (status != 0)
+		log_line(LOG_WARN, "removal ended with status %#x",
+			 (unsigned)status);
+	loop_del(&j->broker->loop, &j->watch);
+	close(j->pidfd);
+	while (*p != j)
+		p = &(*p)->next;
+	*p = j->next;
+	free(j);
+}
+
+static void remove_tree(struct broker *b, const char *name)
+{
+	char path[PATH_MAX];
+	char rm[] = "rm", flags[] = "-rf", one[] = "--one-file-system",
+	     end[] = "--";
+	char *const argv[] = {rm, flags, one, end, path, NULL};
+	OWN(own_fd) int program = open("/usr/bin/rm", O_RDONLY | O_CLOEXEC);
+	struct child_spec s = {.program = program, .argv = argv};
+	OWN(own_mem) struct job *j = calloc(1, sizeof(*j));
+	struct errinfo e;
+	pid_t pid;
+	int n = snprintf(path, sizeof(path), "%s/sandboxes/%s", b->conf.data,
+			 name);
+
+	if (j == NULL || program < 0 || n < 0 || (size_t)n >= sizeof(path))
+		return;
+	j->broker = b;
+	if (child_start(&s, &pid, &j->pidfd, &e) != ERR_NONE) {
+		log_err("remove files", &e);
+		return;
+	}
+	must(loop_add(&b->loop, &j->watch, j->pidfd, EPOLLIN, on_job_end, j,
+		      NULL) == ERR_NONE);
+	j->next = b->jobs;
+	b->jobs = STEAL(j);
+}
+
+void live_remove_files(struct broker *b, const char *id)
+{
+	char trash[64];
+
+	snprintf(trash, sizeof(trash), TRASH "%s", id);
+	if (renameat(b->sandboxes, id, b->sandboxes, trash) < 0) {
+		if (errno != ENOENT)
+			log_line(LOG_ERROR, "%s: files not removed: %s", id,
+				 strerrordesc_np(errno));
+		return;
+	}
+	remove_tree(b, trash);
+}
+
+void live_sweep_trash(struct broker *b)
+{
+	int fd = openat(b->sandboxes, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *de;
+
+	if (d == NULL) {
+		own_fd(&fd);
+		return;
+	}
+	while ((de = readdir(d)) != NULL)
+		if (strncmp(de->d_name, TRASH, strlen(TRASH)) == 0)
+			remove_tree(b, de->d_name);
+	closedir(d);
+}

@@ -1,0 +1,47 @@
+/*
+ * What a sandbox has on disk and in the run directory:
+ *   D/sandboxes/<id>/{root,usr}/{upper,work}   its files, kept when it stops
+ *   R/sandboxes/<id>        "slot keeper started init started": adoption
+ *   R/keepers/<id>.sock     its keeper's door
+ */
+#ifndef SANDBOX_LIVE_FILES_H
+#define SANDBOX_LIVE_FILES_H
+
+#include <stdbool.h>
+
+#include "sandbox/broker.h"
+
+struct live_layers {
+	int image; /* D/images/<name>/rootfs */
+	int files; /* D/sandboxes/<id> */
+	bool host_usr;
+};
+
+#define LIVE_LAYERS_NONE                                                       \
+	{                                                                      \
+		.image = -1, .files = -1                                       \
+	}
+
+/**
+ * live_layers_open(b, req, out, e):
+ * Open the image and the sandbox's directory, which is made on first use.
+ * Errors: ERR_NOT_FOUND (no such image), ERR_IO.
+ */
+FALLIBLE enum err live_layers_open(struct broker *b,
+				   const struct broker_req *req,
+				   struct live_layers *out, struct errinfo *e);
+void live_layers_close(struct live_layers *l);
+
+/** live_files_write(b, l): Leave the note by which a new broker adopts it. */
+void live_files_write(struct broker *b, const struct live *l);
+
+/** live_files_unlink(b, id): Remove note and socket. */
+void live_files_unlink(struct broker *b, const char *id);
+
+/** live_remove_files(b, id): Delete a sandbox's files, in a child. */
+void live_remove_files(struct broker *b, const char *id);
+
+/** live_sweep_trash(b): Delete what an earlier broker did not get to. */
+void live_sweep_trash(struct broker *b);
+
+#endif

@@ -1,0 +1,226 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "sandbox/mount.h"
+#include "sandbox/mount_proc.h"
+
+#define LAYER_ATTRS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+/* A detached copy of the mount at dir, its ids shifted by ns. */
+static int layer(int dir, const char *path, int ns)
+{
+	struct mount_attr a = {
+	    .attr_set = MOUNT_ATTR_IDMAP | LAYER_ATTRS,
+	    .userns_fd = (__u64)ns,
+	};
+	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
+	int fd = open_tree(dir, path,
+			   path[0] == '\0' ? flags | AT_EMPTY_PATH : flags);
+
+	if (fd >= 0 && mount_setattr(fd, "", AT_EMPTY_PATH, &a, sizeof(a)) < 0)
+		own_fd(&fd);
+	return fd;
+}
+
+static int set(int fs, const char *key, const char *value)
+{
+	return fsconfig(fs, FSCONFIG_SET_STRING, key, value, 0);
+}
+
+static int set_fd_path(int fs, const char *key, int fd, const char *sub)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d%s", fd, sub);
+	return set(fs, key, path);
+}
+
+/* A detached overlay of lower under files/<sub>/upper. */
+static int overlay(int lower, int files, const char *sub)
+{
+	OWN(own_fd) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+	char upper[32], work[32];
+
+	snprintf(upper, sizeof(upper), "/%s/upper", sub);
+	snprintf(work, sizeof(work), "/%s/work", sub);
+	if (fs < 0 || set(fs, "source", "warren") < 0 ||
+	    set_fd_path(fs, "lowerdir", lower, "") < 0 ||
+	    set_fd_path(fs, "upperdir", files, upper) < 0 ||
+	    set_fd_path(fs, "workdir", files, work) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	return fsmount(fs, FSMOUNT_CLOEXEC, LAYER_ATTRS);
+}
+
+/* A directory of the tree, without following any link; made if missing. */
+static int place(int root, const char *name)
+{
+	struct open_how how = {
+	    .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+	    .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+		       RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, root, name, &how, sizeof(how));
+
+	if (fd >= 0 || (errno != ENOENT && errno != ELOOP && errno != ENOTDIR))
+		return fd;
+	unlinkat(root, name, 0);
+	if (mkdirat(root, name, 0755) < 0)
+		return -1;
+	return (int)syscall(SYS_openat2, root, name, &how, sizeof(how));
+}
+
+int mount_onto(int mount, int target)
+{
+	return move_mount(mount, "", target, "",
+			  MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+}
+
+struct tmpfs {
+	uint64_t bytes;
+	const char *inodes;
+	const char *mode;
+	uid_t uid;
+	unsigned attrs;
+};
+
+static int tmpfs_at(int target, const struct tmpfs *t)
+{
+	OWN(own_fd) int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	OWN(own_fd) int m = -1;
+	char size[32], uid[32];
+
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)t->bytes);
+	snprintf(uid, sizeof(uid), "%u", t->uid);
+	if (fs < 0 || set(fs, "size", size) < 0 ||
+	    set(fs, "nr_inodes", t->inodes) < 0 ||
+	    set(fs, "mode", t->mode) < 0 || set(fs, "uid", uid) < 0 ||
+	    set(fs, "gid", uid) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	m = fsmount(fs, FSMOUNT_CLOEXEC, t->attrs);
+	return m < 0 ? -1 : mount_onto(m, target);
+}
+
+static int dev_node(int dev, const char *name, unsigned minor_nr)
+{
+	char path[32];
+	struct stat st;
+	OWN(own_fd) int node = -1;
+	OWN(own_fd) int at = -1;
+
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	node = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	at = openat(dev, name, O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0644);
+	if (node < 0 || at < 0 || fstat(node, &st) < 0)
+		return -1;
+	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, minor_nr)) {
+		errno = ENODEV;
+		return -1;
+	}
+	return mount_onto(node, at);
+}
+
+static int dev_tree(int root, const struct mount_plan *p)
+{
+	static const struct {
+		const char *name;
+		unsigned minor_nr;
+	} nodes[] = {
+	    {"null", 3}, {"zero", 5}, {"full", 7}, {"random", 8}, {"urandom", 9}};
+	static const char *const links[][2] = {{"/proc/self/fd", "fd"},
+					       {"fd/0", "stdin"},
+					       {"fd/1", "stdout"},
+					       {"fd/2", "stderr"}};
+	struct tmpfs t = {.bytes = 65536,
+			  .inodes = "64",
+			  .mode = "0755",
+			  .uid = p->root_uid,
+			  .attrs = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC};
+	struct tmpfs shm = {.bytes = p->shm_bytes,
+			    .inodes = "16384",
+			    .mode = "1777",
+			    .uid = p->root_uid,
+			    .attrs = LAYER_ATTRS | MOUNT_ATTR_NOEXEC};
+	OWN(own_fd) int at = place(root, "dev");
+	OWN(own_fd) int dev = -1;
+	OWN(own_fd) int at_shm = -1;
+
+	if (at < 0 || tmpfs_at(at, &t) < 0)
+		return -1;
+	dev = place(root, "dev");
+	if (dev < 0 || mkdirat(dev, "shm", 0755) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		if (dev_node(dev, nodes[i].name, nodes[i].minor_nr) < 0)
+			return -1;
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		if (symlinkat(links[i][0], dev, links[i][1]) < 0)
+			return -1;
+	at_shm = place(dev, "shm");
+	return at_shm < 0 ? -1 : tmpfs_at(at_shm, &shm);
+}
+
+/* The two layers, and /tmp which never touches the disk. */
+static int root_tree(const struct mount_plan *p, int *root)
+{
+	struct tmpfs tmp = {.bytes = p->tmp_bytes,
+			    .inodes = "65536",
+			    .mode = "1777",
+			    .uid = p->root_uid,
+			    .attrs = LAYER_ATTRS};
+	OWN(own_fd) int image = layer(p->image, "", p->user_ns);
+	OWN(own_fd) int files = layer(p->files, "", p->disk_ns);
+	OWN(own_fd) int usr = -1;
+	OWN(own_fd) int m = -1;
+	OWN(own_fd) int at = -1;
+
+	if (image < 0 || files < 0)
+		return -1;
+	m = overlay(image, files, "root");
+	if (m < 0 || move_mount(m, "", AT_FDCWD, p->point,
+				MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -1;
+	*root = STEAL_FD(m);
+	if (p->host_usr) {
+		usr = layer(AT_FDCWD, "/usr", p->user_ns);
+		if (usr < 0)
+			return -1;
+		m = overlay(usr, files, "usr");
+		at = place(*root, "usr");
+		if (m < 0 || at < 0 || mount_onto(m, at) < 0)
+			return -1;
+		own_fd(&at);
+	}
+	at = place(*root, "tmp");
+	return at < 0 ? -1 : tmpfs_at(at, &tmp);
+}
+
+int mount_tree(const struct mount_plan *p)
+{
+	OWN(own_fd) int root = -1;
+	OWN(own_fd) int proc = -1;
+
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    root_tree(p, &root) < 0 || dev_tree(root, p) < 0)
+		return -1;
+	proc = place(root, "proc");
+	return proc < 0 ? -1 : mount_proc(root, proc);
+}
+
+int mount_pivot(const char *point)
+{
+	if (chdir(point) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0)
+		return -1;
+	return chdir("/");
+}

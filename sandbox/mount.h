@@ -1,0 +1,36 @@
+/*
+ * The file tree of a sandbox. Runs in the child of the clone, as real root in
+ * its own mount namespace. Everything goes by descriptors: no name that a
+ * tenant made is followed.
+ */
+#ifndef SANDBOX_MOUNT_H
+#define SANDBOX_MOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct mount_plan {
+	const char *point; /* an empty directory of the host to build on */
+	int image;         /* the image's root directory */
+	bool host_usr;     /* /usr is a layer over the machine's own */
+	int files;         /* the sandbox's directory: {root,usr}/{upper,work} */
+	int user_ns;       /* maps the image's ids */
+	int disk_ns;       /* maps the files' ids */
+	uid_t root_uid;    /* the sandbox's root, as the host sees it */
+	uint64_t tmp_bytes;
+	uint64_t shm_bytes;
+};
+
+/**
+ * mount_tree(plan):
+ * Build the tree at the point: overlay root, /usr, /tmp, /dev, /proc with
+ * its masks. 0, or -1 with errno; nothing to undo: the namespace dies with
+ * the caller. Threads: none. Blocks: about 1 ms.
+ */
+int mount_tree(const struct mount_plan *plan);
+
+/** mount_pivot(point): Make the tree at ${point} the root, drop the old. */
+int mount_pivot(const char *point);
+
+#endif

@@ -1,0 +1,112 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "sandbox/mount_proc.h"
+
+static const char *const masked_files[] = {
+    "kcore",	  "keys",	  "key-users",	  "latency_stats",
+    "timer_list", "sched_debug",  "kallsyms",	  "kmsg",
+    "interrupts", "slabinfo",	  "vmallocinfo",  "pagetypeinfo",
+    "cmdline",	  "config.gz",	  "iomem",	  "ioports",
+    "diskstats",  "partitions",	  "buddyinfo",	  "zoneinfo",
+    "vmstat",	  "softirqs",	  "devices",	  "modules",
+    "consoles",	  "crypto",	  "locks",	  "swaps",
+    "misc",	  "timer_stats",  "sysrq-trigger",
+};
+
+static const char *const masked_dirs[] = {"acpi", "asound", "scsi", "driver",
+					  "pressure"};
+static const char *const read_only[] = {"bus", "fs", "irq", "sys"};
+
+/* Cover proc/name with the host's /dev/null, verified to be that. */
+static int mask_file(int proc, const char *name)
+{
+	OWN(own_fd) int at = openat(proc, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	OWN(own_fd) int null = -1;
+	struct stat st;
+
+	if (at < 0)
+		return errno == ENOENT ? 0 : -1;
+	null = open_tree(AT_FDCWD, "/dev/null",
+			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (null < 0 || fstat(null, &st) < 0)
+		return -1;
+	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 3)) {
+		errno = ENODEV;
+		return -1;
+	}
+	return mount_onto(null, at);
+}
+
+static int mask_dir(int proc, const char *name)
+{
+	OWN(own_fd) int at = openat(proc, name, O_PATH | O_NOFOLLOW |
+						    O_DIRECTORY | O_CLOEXEC);
+	OWN(own_fd) int fs = -1;
+	OWN(own_fd) int m = -1;
+
+	if (at < 0)
+		return errno == ENOENT ? 0 : -1;
+	fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	if (fs < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "2", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0555", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	m = fsmount(fs, FSMOUNT_CLOEXEC,
+		    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+			MOUNT_ATTR_NOEXEC);
+	return m < 0 ? -1 : mount_onto(m, at);
+}
+
+static int make_read_only(int proc, const char *name)
+{
+	struct mount_attr a = {.attr_set = MOUNT_ATTR_RDONLY |
+					   MOUNT_ATTR_NOSUID |
+					   MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC};
+	OWN(own_fd) int at = openat(proc, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	OWN(own_fd) int m = -1;
+
+	if (at < 0)
+		return errno == ENOENT ? 0 : -1;
+	m = open_tree(at, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+				  AT_EMPTY_PATH);
+	if (m < 0 || mount_setattr(m, "", AT_EMPTY_PATH, &a, sizeof(a)) < 0)
+		return -1;
+	return mount_onto(m, at);
+}
+
+int mount_proc(int root, int target)
+{
+	OWN(own_fd) int fs = fsopen("proc", FSOPEN_CLOEXEC);
+	OWN(own_fd) int m = -1;
+	OWN(own_fd) int proc = -1;
+
+	if (fs < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "hidepid", "invisible", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	m = fsmount(fs, FSMOUNT_CLOEXEC,
+		    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (m < 0 || mount_onto(m, target) < 0)
+		return -1;
+	proc = openat(root, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(masked_files) / sizeof(char *); i++)
+		if (mask_file(proc, masked_files[i]) < 0)
+			return -1;
+	for (size_t i = 0; i < sizeof(masked_dirs) / sizeof(char *); i++)
+		if (mask_dir(proc, masked_dirs[i]) < 0)
+			return -1;
+	for (size_t i = 0; i < sizeof(read_only) / sizeof(char *); i++)
+		if (make_read_only(proc, read_only[i]) < 0)
+			return -1;
+	return 0;
+}

@@ -1,0 +1,289 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/keyctl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/init_msg.h"
+#include "base/own.h"
+#include "sandbox/caps.h"
+#include "sandbox/spawn.h"
+
+#define CAP_LAST 63
+#define FD_HIGH 32
+
+noreturn static void fail(int report, enum spawn_step step)
+{
+	struct spawn_report r = {.step = step, .sys = (uint32_t)errno};
+
+	(void)!write(report, &r, sizeof(r));
+	_exit(127);
+}
+
+static int wait_attached(int go)
+{
+	char c;
+	ssize_t n;
+
+	do {
+		n = read(go, &c, 1);
+	} while (n < 0 && errno == EINTR);
+	return n == 1 ? 0 : -1;
+}
+
+/*
+ * 0-2 are /dev/null, then the two that init gets; every other descriptor
+ * closes at exec.
+ */
+static int arrange_fds(const struct spawn_plan *p, int null)
+{
+	int keeper = fcntl(p->keeper, F_DUPFD_CLOEXEC, FD_HIGH);
+	int cgroup = fcntl(p->cgroup, F_DUPFD_CLOEXEC, FD_HIGH);
+
+	if (keeper < 0 || cgroup < 0)
+		return -1;
+	for (int i = 0; i < 3; i++)
+		if (dup2(null, i) < 0)
+			return -1;
+	if (dup2(keeper, INIT_FD_KEEPER) < 0 ||
+	    dup2(cgroup, INIT_FD_CGROUP) < 0)
+		return -1;
+	return close_range(INIT_FD_CGROUP + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+}
+
+static int set_rlimits(void)
+{
+	static const struct {
+		int what;
+		rlim_t most;
+	} limits[] = {
+	    {RLIMIT_CORE, 0},	     {RLIMIT_NOFILE, 65536},
+	    {RLIMIT_MEMLOCK, 64 << 10}, {RLIMIT_MSGQUEUE, 800 << 10},
+	    {RLIMIT_SIGPENDING, 4096}, {RLIMIT_STACK, 8 << 20},
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct rlimit l;
+
+		if (getrlimit((__rlimit_resource_t)limits[i].what, &l) < 0)
+			return -1;
+		if (l.rlim_max > limits[i].most)
+			l.rlim_max = limits[i].most;
+		l.rlim_cur = l.rlim_max;
+		if (setrlimit((__rlimit_resource_t)limits[i].what, &l) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int put_at(int dir, const char *file, const char *text)
+{
+	OWN(own_fd) int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
+	size_t n = strlen(text);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -1;
+	return write(fd, text, n) == (ssize_t)n ? 0 : -1;
+}
+
+/* proc_user is the host's /proc/sys/user; what it shows is by who asks. */
+static int set_user_limits(int proc_user)
+{
+	static const char *const none[] = {
+	    "max_user_namespaces",   "max_mnt_namespaces",
+	    "max_pid_namespaces",    "max_net_namespaces",
+	    "max_ipc_namespaces",    "max_uts_namespaces",
+	    "max_cgroup_namespaces", "max_time_namespaces",
+	    "max_fanotify_groups",
+	};
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (put_at(proc_user, none[i], "0") < 0)
+			return -1;
+	if (put_at(proc_user, "max_inotify_instances", "128") < 0)
+		return -1;
+	return put_at(proc_user, "max_inotify_watches", "65536");
+}
+
+static int become_init(void)
+{
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ||
+	    setresgid(INIT_UID, INIT_UID, INIT_UID) < 0 ||
+	    setresuid(INIT_UID, INIT_UID, INIT_UID) < 0)
+		return -1;
+	if (getuid() != INIT_UID || getgid() != INIT_UID) {
+		errno = EPERM;
+		return -1;
+	}
+	return 0;
+}
+
+static int keep_caps(uint64_t keep)
+{
+	struct __user_cap_header_struct h = {
+	    .version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct d[2], got[2];
+
+	for (int c = 0; c <= CAP_LAST; c++)
+		if ((keep & CAP_BIT(c)) == 0 &&
+		    prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
+			break; /* past the kernel's last capability */
+	for (int i = 0; i < 2; i++) {
+		d[i].permitted = (uint32_t)(keep >> (32 * i));
+		d[i].effective = d[i].inheritable = d[i].permitted;
+	}
+	if (syscall(SYS_capset, &h, d) < 0)
+		return -1;
+	for (int c = 0; c <= CAP_LAST; c++)
+		if ((keep & CAP_BIT(c)) != 0 &&
+		    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0) < 0)
+			return -1;
+	if (syscall(SYS_capget, &h, got) < 0)
+		return -1;
+	errno = EPERM;
+	if (memcmp(d, got, sizeof(d)) != 0)
+		return -1;
+	for (int c = 0; c <= CAP_LAST; c++) {
+		int bounded = prctl(PR_CAPBSET_READ, c, 0, 0, 0);
+
+		if (bounded >= 0 && bounded != ((keep & CAP_BIT(c)) != 0))
+			return -1;
+	}
+	return 0;
+}
+
+static void reset_signals(void)
+{
+	struct sigaction dfl = {.sa_handler = SIG_DFL};
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		sigaction(i, &dfl, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* From real root with its tree to a process that may become init. */
+static enum spawn_step confine(const struct spawn_plan *p, int null,
+			       int proc_user)
+{
+	if (unshare(CLONE_NEWCGROUP) < 0)
+		return SPAWN_CGROUP_NS;
+	if (arrange_fds(p, null) < 0)
+		return SPAWN_FDS;
+	if (set_rlimits() < 0)
+		return SPAWN_RLIMITS;
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
+	    errno != ENOSYS)
+		return SPAWN_KEYRING;
+	if (setgroups(0, NULL) < 0 ||
+	    setns(p->mounts.user_ns, CLONE_NEWUSER) < 0)
+		return SPAWN_USER_NS;
+	if (unshare(CLONE_NEWNS) < 0)
+		return SPAWN_MOUNT_NS;
+	if (set_user_limits(proc_user) < 0)
+		return SPAWN_USER_LIMITS;
+	if (become_init() < 0)
+		return SPAWN_IDS;
+	if (keep_caps(CAPS_INIT) < 0)
+		return SPAWN_CAPS;
+	setsid();
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return SPAWN_NO_NEW_PRIVS;
+	return filter_load(p->filter) < 0 ? SPAWN_FILTER : SPAWN_OK;
+}
+
+noreturn static void child_main(const struct spawn_plan *p, int go, int report)
+{
+	char name[] = "warren-init";
+	char *const argv[] = {name, NULL};
+	char *const env[] = {NULL};
+	int proc_user = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	enum spawn_step step;
+
+	reset_signals();
+	if (proc_user < 0 || null < 0)
+		fail(report, SPAWN_FDS);
+	if (setns(p->net_ns, CLONE_NEWNET) < 0)
+		fail(report, SPAWN_NET);
+	if (mount_tree(&p->mounts) < 0)
+		fail(report, SPAWN_MOUNTS);
+	if (mount_pivot(p->mounts.point) < 0)
+		fail(report, SPAWN_PIVOT);
+	if (sethostname("sandbox", 7) < 0)
+		fail(report, SPAWN_HOSTNAME);
+	if (wait_attached(go) < 0)
+		fail(report, SPAWN_ATTACHED);
+	step = confine(p, null, proc_user);
+	if (step != SPAWN_OK)
+		fail(report, step);
+	syscall(SYS_execveat, p->init_program, "", argv, env, AT_EMPTY_PATH);
+	fail(report, SPAWN_EXEC);
+}
+
+void spawn_child_close(struct spawn_child *c)
+{
+	own_fd(&c->pidfd);
+	own_fd(&c->go);
+	own_fd(&c->report);
+}
+
+static void close_pair(int (*fds)[2])
+{
+	own_fd(&(*fds)[0]);
+	own_fd(&(*fds)[1]);
+}
+
+enum err spawn_start(const struct spawn_plan *plan, struct spawn_child *child,
+		     struct errinfo *e)
+{
+	OWN(close_pair) int go[2] = {-1, -1};
+	OWN(close_pair) int report[2] = {-1, -1};
+	int pidfd = -1;
+	struct clone_args a = {
+	    .flags = CLONE_PIDFD | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
+		     CLONE_NEWUTS,
+	    .pidfd = (__u64)(uintptr_t)&pidfd,
+	    .exit_signal = SIGCHLD,
+	};
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
+		return err_set(e, ERR_IO, errno, "pipe");
+	/* Below FD_HIGH they would stand where init's descriptors go. */
+	for (int i = 0; i < 2; i++) {
+		int up = fcntl(i == 0 ? go[0] : report[1], F_DUPFD_CLOEXEC,
+			       FD_HIGH);
+
+		if (up < 0)
+			return err_set(e, ERR_IO, errno, "dup");
+		if (i == 0) {
+			own_fd(&go[0]);
+			go[0] = up;
+		} else {
+			own_fd(&report[1]);
+			report[1] = up;
+		}
+	}
+	pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a));
+	if (pid < 0)
+		return err_set(e, ERR_IO, errno, "clone3");
+	if (pid == 0) {
+		own_fd(&go[1]);
+		own_fd(&report[0]);
+		child_main(plan, go[0], report[1]);
+	}
+	*child = (struct spawn_child){.pid = pid,
+				      .pidfd = pidfd,
+				      .go = STEAL_FD(go[1]),
+				      .report = STEAL_FD(report[0])};
+	return ERR_NONE;
+}

@@ -1,0 +1,77 @@
+/*
+ * From nothing to a confined PID 1, in the order that keeps every mount and
+ * namespace out of the sandbox's reach: namespaces and mounts as real root,
+ * the cgroup namespace after the attach, then the user namespace, a second
+ * mount namespace, ids, capabilities, no_new_privs, seccomp, exec. Each step
+ * fails closed: the child reports the step and ends.
+ */
+#ifndef SANDBOX_SPAWN_H
+#define SANDBOX_SPAWN_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "sandbox/filter.h"
+#include "sandbox/mount.h"
+
+enum spawn_step {
+	SPAWN_OK = 0,
+	SPAWN_NET,
+	SPAWN_MOUNTS,
+	SPAWN_PIVOT,
+	SPAWN_HOSTNAME,
+	SPAWN_ATTACHED,
+	SPAWN_CGROUP_NS,
+	SPAWN_FDS,
+	SPAWN_RLIMITS,
+	SPAWN_KEYRING,
+	SPAWN_USER_NS,
+	SPAWN_MOUNT_NS,
+	SPAWN_USER_LIMITS,
+	SPAWN_IDS,
+	SPAWN_CAPS,
+	SPAWN_NO_NEW_PRIVS,
+	SPAWN_FILTER,
+	SPAWN_EXEC
+};
+
+struct spawn_plan {
+	struct mount_plan mounts;
+	int net_ns;
+	int init_program; /* warren-init, open for reading */
+	int keeper;       /* init's end of the socket to its keeper */
+	int cgroup;       /* the sandbox's v2 directory */
+	const struct filter *filter;
+};
+
+struct spawn_child {
+	pid_t pid;
+	int pidfd;
+	int go;     /* write one byte once it is in its cgroups */
+	int report; /* EOF: init runs; a struct spawn_report: it failed */
+};
+
+struct spawn_report {
+	uint32_t step; /* enum spawn_step */
+	uint32_t sys;  /* errno */
+};
+
+#define SPAWN_CHILD_NONE                                                       \
+	{                                                                      \
+		.pid = -1, .pidfd = -1, .go = -1, .report = -1                 \
+	}
+
+/**
+ * spawn_start(plan, child, e):
+ * Clone. The child builds its tree at once and waits for the go byte before
+ * it confines itself. Owns: the caller closes the descriptors and reaps the
+ * pid. Errors: ERR_IO. Blocks: no.
+ */
+FALLIBLE enum err spawn_start(const struct spawn_plan *plan,
+			      struct spawn_child *child, struct errinfo *e);
+
+/** spawn_child_close(c): The descriptors; not the process. */
+void spawn_child_close(struct spawn_child *c);
+
+#endif
