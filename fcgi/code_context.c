@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/code_context.h"
+#include "fcgi/launch.h"
 
 #define CONTEXT_ENV_MAX (64U * KIB)
 #define CONTEXT_GRACE_MS 500U
@@ -13,15 +14,6 @@
 /* How long a kernel that somebody starts may be unknown to the keeper. */
 #define CONTEXT_YOUNG_MS 5000
 #define CONTEXT_POLL_NS 20000000L
-
-static const char *const context_env[] = {
-    "HOME=/root",
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "LANG=C.UTF-8",
-    "TERM=dumb",
-};
-
-#define CONTEXT_ENV_COUNT (sizeof(context_env) / sizeof(context_env[0]))
 
 enum err code_context_lang(struct request *rq, const char *name,
 			   const struct code_lang **lang, struct errinfo *e)
@@ -36,79 +28,40 @@ enum err code_context_lang(struct request *rq, const char *name,
 	return err_http_field(rq, e, "language", buf_str(&why));
 }
 
-void code_context_path(const char *cwd, struct buf *out)
-{
-	if (cwd == NULL || cwd[0] == '\0') {
-		buf_adds(out, CODE_CWD_DEFAULT);
-		return;
-	}
-	if (cwd[0] != '/')
-		buf_adds(out, CODE_CWD_DEFAULT "/");
-	buf_adds(out, cwd);
-}
-
 /* ---- kernels ---- */
 
-struct context_argv {
-	const char **env;
-	uint32_t envc;
-	char **own; /* the tenant's part of env */
-	uint32_t nown;
-};
-
-static void context_argv_free(struct context_argv *a)
+/* The launch's environment and, where it says nothing of it, a plain TERM. */
+static enum err context_env(const struct launch *x, const char ***env,
+			    uint32_t *envc, struct errinfo *e)
 {
-	json_in_env_free(a->own, a->nown);
-	free(a->env);
-}
+	bool term = false;
 
-static bool context_has(char *const *env, uint32_t n, const char *pair)
-{
-	size_t name = strcspn(pair, "=") + 1;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (strncmp(env[i], pair, name) == 0)
-			return true;
-	return false;
-}
-
-/* The base environment, where the tenant's does not say otherwise. */
-static enum err context_env_build(struct json_object *env,
-				  struct context_argv *a, struct errinfo *e)
-{
-	enum err r = json_in_env(env, &a->own, &a->nown, e);
-
-	if (r != ERR_NONE)
-		return r;
-	a->env = calloc(CONTEXT_ENV_COUNT + a->nown, sizeof(*a->env));
-	if (a->env == NULL)
+	*env = calloc((size_t)x->envc + 1, sizeof(**env));
+	if (*env == NULL)
 		return err_set(e, ERR_NOMEM, 0, "env");
-	for (size_t i = 0; i < CONTEXT_ENV_COUNT; i++)
-		if (!context_has(a->own, a->nown, context_env[i]))
-			a->env[a->envc++] = context_env[i];
-	for (uint32_t i = 0; i < a->nown; i++)
-		a->env[a->envc++] = a->own[i];
+	for (uint32_t i = 0; i < x->envc; i++) {
+		(*env)[i] = x->env[i];
+		term = term || strncmp(x->env[i], "TERM=", 5) == 0;
+	}
+	*envc = x->envc;
+	if (!term)
+		(*env)[(*envc)++] = "TERM=dumb";
 	return ERR_NONE;
 }
 
 /* What the keeper would not do, as the tenant may know it. */
 static enum err context_refused(struct request *rq,
-				const struct code_lang *lang, enum err r,
+				const struct code_lang *lang,
+				const struct launch *x, enum err r,
 				struct errinfo *e)
 {
-	bool program = strcmp(e->text, "argv") == 0 ||
-		       strcmp(e->text, "exec") == 0;
-
-	if (strcmp(e->text, "cwd") == 0)
-		return err_http_field(rq, e, "cwd",
-				      "is no directory in the sandbox");
-	if (program && strcmp(lang->name, "python") == 0)
+	if (strcmp(e->text, "argv") != 0 && strcmp(e->text, "exec") != 0)
+		return launch_refused(rq, x, r, e);
+	if (strcmp(lang->name, "python") == 0)
 		return err_http_fail(rq, e, HTTP_PYTHON_NOT_AVAILABLE,
 				     "This image has no Python for contexts");
-	if (program)
-		return err_http_fail(rq, e, HTTP_JAVASCRIPT_NOT_AVAILABLE,
-				     "This image has no Node.js for contexts");
-	return r;
+	return err_http_fail(rq, e, HTTP_JAVASCRIPT_NOT_AVAILABLE,
+			     "This image has no Node.js for contexts");
 }
 
 static enum err context_kernel(struct request *rq, struct link *l,
@@ -116,29 +69,34 @@ static enum err context_kernel(struct request *rq, struct link *l,
 			       struct json_object *env, struct errinfo *e)
 {
 	const struct code_lang *lang = code_lang_find(ctx->language);
-	OWN(context_argv_free) struct context_argv a = {0};
+	OWN(launch_free) struct launch x = {0};
+	OWN(own_mem) const char **all = NULL;
 	struct keeper_start s = {
 	    .id = ctx->kernel,
 	    .kind = EXEC_KERNEL,
 	    .grace_ms = CONTEXT_GRACE_MS,
 	    .ring_bytes = RING_BYTES_DEFAULT,
-	    .cwd = ctx->cwd,
 	};
 	uint32_t pid = 0;
 	enum err r;
 
 	if (lang == NULL)
 		return err_set(e, ERR_STORE, 0, "context of no language");
-	r = context_env_build(env, &a, e);
+	r = launch_cwd(rq, &x, ctx->cwd, e);
+	if (r == ERR_NONE)
+		r = launch_env(rq, &x, env, e);
 	if (r != ERR_NONE)
 		return r;
+	launch_fill(rq, &x, &s);
+	r = context_env(&x, &all, &s.envc, e);
+	if (r != ERR_NONE)
+		return r;
+	s.env = all;
 	s.argv = lang->argv;
 	s.argc = lang->argc;
-	s.env = a.env;
-	s.envc = a.envc;
 	r = link_start(l, &s, NULL, 0, &pid, e);
 	if (r != ERR_NONE)
-		return context_refused(rq, lang, r, e);
+		return context_refused(rq, lang, &x, r, e);
 	return node_context_pid(rq->store, rq->sandbox.id, ctx->id, pid, e);
 }
 
@@ -162,7 +120,7 @@ enum err code_context_create(struct request *rq, struct link *l,
 			     const struct code_context_want *want,
 			     struct node_context *out, struct errinfo *e)
 {
-	OWN(buf_free) struct buf cwd = BUF_INIT(2 * NODE_CWD_MAX);
+	OWN(launch_free) struct launch x = {0};
 	OWN(json_out_free) struct json_out env;
 	struct node_context_new row = {
 	    .sandbox = rq->sandbox.id,
@@ -174,20 +132,20 @@ enum err code_context_create(struct request *rq, struct link *l,
 	enum err r;
 
 	id_stamped("kernel", kernel);
-	code_context_path(want->cwd, &cwd);
 	json_out_init(&env, CONTEXT_ENV_MAX);
+	r = launch_cwd(rq, &x, want->cwd, e);
+	if (r != ERR_NONE)
+		return r;
 	if (want->env != NULL) {
 		json_out_value(&env, NULL, want->env);
 	} else {
 		json_out_object(&env, NULL);
 		json_out_end(&env);
 	}
-	if (!buf_ok(&cwd) || cwd.len >= NODE_CWD_MAX)
-		return err_http_field(rq, e, "cwd", "too long");
 	if (!json_out_ok(&env))
 		return err_http_field(rq, e, "env_vars", "too long");
 	row.kernel = kernel;
-	row.cwd = buf_str(&cwd);
+	row.cwd = x.cwd;
 	row.env = buf_str(&env.b);
 	r = context_row(rq, &row, e);
 	if (r == ERR_NONE)
@@ -329,7 +287,7 @@ enum err code_context_end(struct request *rq, const char *id, uint32_t grace_ms,
 		r = link_attach(&watch, id, item.next - 1, true, e);
 	if (r == ERR_NONE)
 		r = link_kill(&l, id, grace_ms, reason, e);
-	if (r == ERR_NONE)
+	if (r == ERR_NONE || r == ERR_STATE) /* ended just now */
 		r = context_wait_end(
 		    &watch, clock_mono_ms() + grace_ms + CONTEXT_END_MS, &got,
 		    e);

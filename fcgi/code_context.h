@@ -10,7 +10,6 @@
 #include "store/node_context.h"
 
 #define CODE_CONTEXTS_MAX 64
-#define CODE_CWD_DEFAULT "/workspace"
 
 struct code_context_want {
 	const char *id;
@@ -26,12 +25,6 @@ struct code_context_want {
 FALLIBLE enum err code_context_lang(struct request *rq, const char *name,
 				    const struct code_lang **lang,
 				    struct errinfo *e);
-
-/**
- * code_context_path(cwd, out):
- * ${cwd} as an absolute path into ${out}; NULL or "": the default.
- */
-void code_context_path(const char *cwd, struct buf *out);
 
 /**
  * code_context_create(rq, l, want, out, e):

@@ -10,6 +10,7 @@
 #include "fcgi/body.h"
 #include "fcgi/code_context.h"
 #include "fcgi/code_run.h"
+#include "fcgi/launch.h"
 #include "store/node_execution.h"
 
 #define CODE_MAX (8U * MIB)
@@ -116,19 +117,23 @@ static void code_json_env(struct json_object *env, struct json_out *o)
 	json_out_end(o);
 }
 
-static void code_json(const struct code_body *body, struct json_out *o)
+static enum err code_json(struct request *rq, const struct code_body *body,
+			  struct json_out *o, struct errinfo *e)
 {
 	json_out_object(o, NULL);
 	json_out_text(o, "code", body->code);
 	if (body->env != NULL)
 		code_json_env(body->env, o);
 	if (body->cwd != NULL && body->cwd[0] != '\0') {
-		OWN(buf_free) struct buf cwd = BUF_INIT(2 * NODE_CWD_MAX);
+		OWN(launch_free) struct launch x = {0};
+		enum err r = launch_cwd(rq, &x, body->cwd, e);
 
-		code_context_path(body->cwd, &cwd);
-		json_out_text(o, "cwd", buf_str(&cwd));
+		if (r != ERR_NONE)
+			return r;
+		json_out_text(o, "cwd", x.cwd);
 	}
 	json_out_end(o);
+	return json_out_ok(o) ? ERR_NONE : err_set(e, ERR_NOMEM, 0, "code");
 }
 
 static void code_payload(struct buf *b, const struct node_context *ctx,
@@ -165,9 +170,9 @@ static enum err code_submit(struct request *rq, struct link *l,
 	enum err r;
 
 	json_out_init(&json, CODE_PAYLOAD_MAX);
-	code_json(body, &json);
-	if (!json_out_ok(&json))
-		return err_set(e, ERR_NOMEM, 0, "code");
+	r = code_json(rq, body, &json, e);
+	if (r != ERR_NONE)
+		return r;
 	for (;;) {
 		code_payload(&payload, ctx, run, body, &json);
 		r = link_call(l, KM_RUN, &payload, &msg, e);

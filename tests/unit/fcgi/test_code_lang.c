@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "fcgi/code_context.h"
 #include "fcgi/code_lang.h"
 
 static void names_and_aliases_of_the_wire_are_known(void **state)
@@ -61,24 +60,6 @@ static void all_names_are_told_to_people(void **state)
 	assert_non_null(strstr(buf_str(&b), "typescript (ts)"));
 }
 
-static void a_relative_cwd_is_below_the_workspace(void **state)
-{
-	static const char *const cases[][2] = {
-	    {NULL, "/workspace"},
-	    {"", "/workspace"},
-	    {"/tmp", "/tmp"},
-	    {"sub/dir", "/workspace/sub/dir"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		OWN(buf_free) struct buf b = BUF_INIT(1000);
-
-		code_context_path(cases[i][0], &b);
-		assert_string_equal(buf_str(&b), cases[i][1]);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -86,7 +67,6 @@ int main(void)
 	    cmocka_unit_test(every_language_has_a_program),
 	    cmocka_unit_test(parts_of_names_are_unknown),
 	    cmocka_unit_test(all_names_are_told_to_people),
-	    cmocka_unit_test(a_relative_cwd_is_below_the_workspace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
