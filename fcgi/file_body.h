@@ -1,0 +1,41 @@
+/* What the bodies of file calls have in common. */
+#ifndef FCGI_FILE_BODY_H
+#define FCGI_FILE_BODY_H
+
+#include "fcgi/fs_call.h"
+#include "fcgi/json_in.h"
+#include "fcgi/json_out.h"
+
+#define FILE_ANSWER_MAX (64U * KIB)
+
+/* A field that names a path: not empty, no NUL, not too long. */
+#define FILE_PATH_FIELD(key, place)                                            \
+	{                                                                      \
+		key, NULL, JSON_TEXT, place, true, 1, FS_CALL_PATH_MAX         \
+	}
+
+/* Sessions have no state yet; the wire's clients always name one. */
+#define FILE_SESSION_FIELD                                                     \
+	{                                                                      \
+		"sessionId", NULL, JSON_SKIP, 0, false, 0, 0                   \
+	}
+
+/** file_body_op(rq, op): Whatever fails from here on fails in ${op}. */
+void file_body_op(struct request *rq, const char *op);
+
+/**
+ * file_body_run(rq, mode, op, argv, argc, e):
+ * An operation that only succeeds or fails.
+ */
+FALLIBLE enum err file_body_run(struct request *rq, enum link_mode mode,
+				const char *op, const char *const *argv,
+				uint32_t argc, struct errinfo *e);
+
+/** file_body_start(o): {"success":true… of what file_body_send ends. */
+void file_body_start(struct json_out *o);
+
+/** file_body_send(rq, o, e): …,"timestamp":now}, status 200. */
+FALLIBLE enum err file_body_send(struct request *rq, struct json_out *o,
+				 struct errinfo *e);
+
+#endif

@@ -1,0 +1,172 @@
+#include <endian.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fcgi/fs_call.h"
+
+#define IDLE_MS 60000
+
+enum err fs_call_open(struct request *rq, enum link_mode mode,
+		      const char *const *argv, uint32_t argc, struct fs_call *c,
+		      struct errinfo *e)
+{
+	struct keeper_start s = {
+	    .kind = EXEC_FS, .cwd = "", .argv = argv, .argc = argc};
+	enum err r;
+
+	err_http_operation(rq, c->op);
+	c->paths[0] = argc > 1 ? argv[1] : "";
+	c->paths[1] = argc > 2 ? argv[2] : "";
+	r = link_open(rq, mode, &c->d.link, e);
+	if (r != ERR_NONE)
+		return r;
+	s.user = rq->sandbox.user;
+	c->d.deadline_ms = CLOCK_NEVER;
+	c->d.idle_ms = IDLE_MS;
+	return direct_start(rq, &s, &c->d, e);
+}
+
+enum err fs_call_put(struct fs_call *c, const void *p, size_t n,
+		     struct errinfo *e)
+{
+	const char *at = p;
+
+	while (n > 0) {
+		uint32_t part = (uint32_t)(n < FS_CHUNK_MAX ? n : FS_CHUNK_MAX);
+		uint32_t le = htole32(part);
+		enum err r = direct_put(&c->d, &le, sizeof(le), e);
+
+		if (r == ERR_NONE)
+			r = direct_put(&c->d, at, part, e);
+		if (r != ERR_NONE)
+			return r;
+		at += part;
+		n -= part;
+	}
+	return ERR_NONE;
+}
+
+enum err fs_call_put_end(struct fs_call *c, struct errinfo *e)
+{
+	uint32_t le = 0;
+	enum err r = direct_put(&c->d, &le, sizeof(le), e);
+
+	if (r == ERR_NONE)
+		direct_put_end(&c->d);
+	return r;
+}
+
+/* It said nothing: the keeper knows why. */
+static enum err fs_call_silent(struct fs_call *c, struct errinfo *e)
+{
+	struct keeper_end end = {0};
+	enum err r = direct_end(&c->d, &end, e);
+
+	if (r != ERR_NONE)
+		return r;
+	if (end.reason == END_OUT_OF_MEMORY)
+		return err_http_fail(c->d.rq, e, HTTP_FILESYSTEM_ERROR,
+				     "The sandbox is out of memory");
+	return err_set(e, ERR_PEER, 0, "file executor ended: %s, code %d",
+		       end_reason_name(end.reason), end.exit_code);
+}
+
+enum err fs_call_try(struct fs_call *c, struct errinfo *e)
+{
+	uint8_t p[FS_HEAD_LEN];
+	enum err r = direct_get_all(&c->d, p, sizeof(p), e);
+
+	if (r == ERR_PEER)
+		return fs_call_silent(c, e);
+	if (r == ERR_NONE)
+		r = fs_get_head(p, &c->head, e);
+	if (r == ERR_NONE && c->head.payload != FS_UNTIL_END)
+		c->left = c->head.payload;
+	return r;
+}
+
+enum err fs_call_head(struct fs_call *c, struct errinfo *e)
+{
+	enum err r = fs_call_try(c, e);
+
+	if (r == ERR_NONE && c->head.status != FS_OK)
+		return fs_call_failed(c, e);
+	return r;
+}
+
+enum err fs_call_get(struct fs_call *c, void *p, size_t n, size_t *got,
+		     struct errinfo *e)
+{
+	enum err r;
+
+	*got = 0;
+	if (c->left == 0)
+		return ERR_NONE;
+	r = direct_get(&c->d, p, c->left < n ? (size_t)c->left : n, got, e);
+	if (r == ERR_NONE && *got == 0)
+		return err_set(e, ERR_PEER, 0, "the file shrank");
+	c->left -= *got;
+	return r;
+}
+
+void fs_call_close(struct fs_call *c)
+{
+	direct_close(&c->d);
+}
+
+/* ---- failures ---- */
+
+struct told {
+	enum http_code code;
+	const char *text; /* before ": <path>" */
+};
+
+static const struct told told[FS_STATUS_END] = {
+    [FS_NOT_FOUND] = {HTTP_FILE_NOT_FOUND, "File or directory not found"},
+    [FS_EXISTS] = {HTTP_FILE_EXISTS, "It already exists"},
+    [FS_IS_DIR] = {HTTP_IS_DIRECTORY, "It is a directory"},
+    [FS_NOT_DIR] = {HTTP_NOT_DIRECTORY, "It is not a directory"},
+    [FS_NOT_REGULAR] = {HTTP_VALIDATION_FAILED, "It is not a regular file"},
+    [FS_NOT_EMPTY] = {HTTP_FILE_EXISTS, "The directory is not empty"},
+    [FS_DENIED] = {HTTP_PERMISSION_DENIED, "Permission denied"},
+    [FS_READ_ONLY] = {HTTP_READ_ONLY, "It is read-only"},
+    [FS_NAME_TOO_LONG] = {HTTP_NAME_TOO_LONG, "The name is too long"},
+    [FS_LOOP] = {HTTP_VALIDATION_FAILED, "Too many levels of symbolic links"},
+    [FS_NO_SPACE] = {HTTP_NO_SPACE, "No space is left in the sandbox"},
+    [FS_TOO_MANY] = {HTTP_TOO_MANY_FILES, "Too many open files"},
+    [FS_TOO_LARGE] = {HTTP_FILE_TOO_LARGE, "The file is too large"},
+    [FS_TOO_DEEP] = {HTTP_VALIDATION_FAILED,
+		     "Directories are nested too deeply"},
+    [FS_BUSY] = {HTTP_RESOURCE_BUSY, "It is in use"},
+    [FS_INVALID] = {HTTP_VALIDATION_FAILED,
+		    "That is not possible with this path"},
+    [FS_CUT] = {HTTP_BAD_REQUEST, "The content broke off"},
+    [FS_IO] = {HTTP_FILESYSTEM_ERROR, "The file system failed"},
+};
+
+/* As much of a path as a message has room for. */
+#define SHOWN_MAX 300
+
+enum err fs_call_failed(struct fs_call *c, struct errinfo *e)
+{
+	struct request *rq = c->d.rq;
+	const struct told *t = &told[c->head.status];
+	const char *path = c->paths[c->head.which];
+	char shown[SHOWN_MAX + 4];
+	size_t n = strnlen(path, SHOWN_MAX);
+
+	memcpy(shown, path, n);
+	memcpy(shown + n, n == SHOWN_MAX ? "..." : "", n == SHOWN_MAX ? 4 : 1);
+	err_http_text(rq, "path", path);
+	err_http_text(rq, "operation", c->op);
+	if (c->head.status == FS_IO)
+		log_line(LOG_WARN, "%s: %s: errno %u in the sandbox", rq->id,
+			 c->op, c->head.sys);
+	if (c->head.status == FS_IS_DIR && strcmp(c->op, "file.delete") == 0)
+		return err_http_fail(rq, e, t->code,
+				     "Cannot delete directory with "
+				     "deleteFile(): %s",
+				     shown);
+	return err_http_fail(rq, e, t->code, "%s: %s", t->text, shown);
+}
