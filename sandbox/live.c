@@ -231,15 +231,21 @@ static int keeper_socket(struct broker *b, const char *id)
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	OWN(own_fd) int fd =
 	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/keepers/%s.sock",
+	char path[sizeof(a.sun_path)];
+	int n = snprintf(path, sizeof(path), "%s/keepers/%s.sock", b->conf.run,
+			 id);
+	int m = snprintf(a.sun_path, sizeof(a.sun_path), "%s/keepers/.%s",
 			 b->conf.run, id);
 
-	if (fd < 0 || n < 0 || (size_t)n >= sizeof(a.sun_path))
+	if (fd < 0 || n < 0 || (size_t)n >= sizeof(path) || m < 0 ||
+	    (size_t)m >= sizeof(a.sun_path))
 		return -1;
 	unlink(a.sun_path);
+	/* It appears under its name when it is fit to be used. */
 	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
 	    chown(a.sun_path, 0, b->warren_gid) < 0 ||
-	    chmod(a.sun_path, 0660) < 0 || listen(fd, 4096) < 0)
+	    chmod(a.sun_path, 0660) < 0 || listen(fd, 4096) < 0 ||
+	    rename(a.sun_path, path) < 0)
 		return -1;
 	return STEAL_FD(fd);
 }
@@ -290,14 +296,14 @@ static enum err start_init(struct live *l, const struct broker_req *req,
 	struct spawn_plan plan = {
 	    .mounts = {.point = b->point,
 		       .image = f->layers.image,
-		       .host_usr = f->layers.host_usr,
+		       .usr_over = f->layers.usr_over,
+		       .usr = f->layers.usr,
 		       .files = f->layers.files,
-		       .user_ns = f->berth.user_ns,
-		       .disk_ns = f->berth.disk_ns,
 		       .root_uid = berth_uid(l->slot, 0),
 		       .tmp_bytes = req->memory_bytes / 4,
 		       .shm_bytes = req->memory_bytes / 4},
 	    .net_ns = f->berth.net_ns,
+	    .user_ns = f->berth.user_ns,
 	    .init_program = b->init_program,
 	    .keeper = f->keeper[1],
 	    .cgroup = f->cgroup,
@@ -307,7 +313,8 @@ static enum err start_init(struct live *l, const struct broker_req *req,
 
 	if (r == ERR_NONE)
 		r = cgroup_attach(&b->cgroups, l->id, l->init.pid, e);
-	if (r == ERR_NONE && write(l->init.go, "g", 1) != 1)
+	/* One that has failed already says so by its report. */
+	if (r == ERR_NONE && write(l->init.go, "g", 1) != 1 && errno != EPIPE)
 		r = err_set(e, ERR_IO, errno, "go");
 	own_fd(&l->init.go);
 	return r;
@@ -355,14 +362,16 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 	struct cgroup_limits limits = {.memory_bytes = req->memory_bytes,
 				       .cpu_millis = req->cpu_millis,
 				       .pids = req->pids};
-	enum err r = live_layers_open(b, req, &f->layers, e);
+	enum err r = berth_take(&b->berths, &f->berth, e);
 
 	if (r != ERR_NONE)
 		return r;
-	r = berth_take(&b->berths, &f->berth, e);
-	if (r != ERR_NONE)
-		return r;
 	l->slot = f->berth.slot;
+	r = live_layers_open(b, req, &f->berth, &f->layers, e);
+	if (r != ERR_NONE) {
+		berth_free_slot(&b->berths, l->slot);
+		return r;
+	}
 	r = cgroup_make(&b->cgroups, l->id, &limits,
 			berth_uid(l->slot, 65533), e);
 	if (r != ERR_NONE) {

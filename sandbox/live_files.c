@@ -13,6 +13,7 @@
 #include "sandbox/child.h"
 #include "sandbox/live.h"
 #include "sandbox/live_files.h"
+#include "sandbox/mount.h"
 
 #define TRASH "trash."
 
@@ -51,28 +52,48 @@ static int make_part(int files, const char *part)
 void live_layers_close(struct live_layers *l)
 {
 	own_fd(&l->image);
+	own_fd(&l->usr_over);
+	own_fd(&l->usr);
 	own_fd(&l->files);
 }
 
-enum err live_layers_open(struct broker *b, const struct broker_req *req,
-			  struct live_layers *out, struct errinfo *e)
+static enum err open_image(struct broker *b, const char *name, int user_ns,
+			   struct live_layers *l, struct errinfo *e)
 {
-	OWN(live_layers_close) struct live_layers l = LIVE_LAYERS_NONE;
-	OWN(own_fd) int image = open_dir(b->images, req->image);
+	OWN(own_fd) int image = open_dir(b->images, name);
 
 	if (image < 0)
-		return err_set(e, ERR_NOT_FOUND, errno, "image %s",
-			       req->image);
-	l.image = open_dir(image, "rootfs");
-	if (l.image < 0)
-		return err_set(e, ERR_NOT_FOUND, errno, "image %s",
-			       req->image);
-	l.host_usr = faccessat(image, "host-usr", F_OK, 0) == 0;
+		return err_set(e, ERR_NOT_FOUND, errno, "image %s", name);
+	l->image = mount_layer(image, "rootfs", user_ns);
+	if (l->image < 0)
+		return err_set(e, ERR_IO, errno, "image %s", name);
+	if (faccessat(image, "host-usr", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return ERR_NONE;
+	l->usr_over = mount_layer(image, "host-usr", user_ns);
+	l->usr = mount_layer(AT_FDCWD, "/usr", user_ns);
+	if (l->usr_over < 0 || l->usr < 0)
+		return err_set(e, ERR_IO, errno, "image %s: /usr", name);
+	return ERR_NONE;
+}
+
+enum err live_layers_open(struct broker *b, const struct broker_req *req,
+			  const struct berth *berth, struct live_layers *out,
+			  struct errinfo *e)
+{
+	OWN(live_layers_close) struct live_layers l = LIVE_LAYERS_NONE;
+	OWN(own_fd) int files = -1;
+	enum err r = open_image(b, req->image, berth->user_ns, &l, e);
+
+	if (r != ERR_NONE)
+		return r;
 	if (mkdirat(b->sandboxes, req->id, 0700) < 0 && errno != EEXIST)
 		return err_set(e, ERR_IO, errno, "files of %s", req->id);
-	l.files = open_dir(b->sandboxes, req->id);
-	if (l.files < 0 || make_part(l.files, "root") < 0 ||
-	    make_part(l.files, "usr") < 0)
+	files = open_dir(b->sandboxes, req->id);
+	if (files < 0 || make_part(files, "root") < 0 ||
+	    make_part(files, "usr") < 0)
+		return err_set(e, ERR_IO, errno, "files of %s", req->id);
+	l.files = mount_layer(files, "", berth->disk_ns);
+	if (l.files < 0)
 		return err_set(e, ERR_IO, errno, "files of %s", req->id);
 	*out = l;
 	l = (struct live_layers)LIVE_LAYERS_NONE;

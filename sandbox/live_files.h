@@ -11,24 +11,27 @@
 
 #include "sandbox/broker.h"
 
+/* Detached mounts, ids shifted to a berth's slot; see mount.h. */
 struct live_layers {
-	int image; /* D/images/<name>/rootfs */
-	int files; /* D/sandboxes/<id> */
-	bool host_usr;
+	int image;    /* D/images/<name>/rootfs */
+	int usr_over; /* D/images/<name>/host-usr, or -1: no such layer … */
+	int usr;      /* … over the machine's /usr */
+	int files;    /* D/sandboxes/<id> */
 };
 
 #define LIVE_LAYERS_NONE                                                       \
 	{                                                                      \
-		.image = -1, .files = -1                                       \
+		.image = -1, .usr_over = -1, .usr = -1, .files = -1             \
 	}
 
 /**
- * live_layers_open(b, req, out, e):
+ * live_layers_open(b, req, berth, out, e):
  * Open the image and the sandbox's directory, which is made on first use.
  * Errors: ERR_NOT_FOUND (no such image), ERR_IO.
  */
 FALLIBLE enum err live_layers_open(struct broker *b,
 				   const struct broker_req *req,
+				   const struct berth *berth,
 				   struct live_layers *out, struct errinfo *e);
 void live_layers_close(struct live_layers *l);
 

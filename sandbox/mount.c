@@ -15,12 +15,11 @@
 
 #define LAYER_ATTRS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-/* A detached copy of the mount at dir, its ids shifted by ns. */
-static int layer(int dir, const char *path, int ns)
+int mount_layer(int dir, const char *path, int user_ns)
 {
 	struct mount_attr a = {
 	    .attr_set = MOUNT_ATTR_IDMAP | LAYER_ATTRS,
-	    .userns_fd = (__u64)ns,
+	    .userns_fd = (__u64)user_ns,
 	};
 	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
 	int fd = open_tree(dir, path,
@@ -44,16 +43,18 @@ static int set_fd_path(int fs, const char *key, int fd, const char *sub)
 	return set(fs, key, path);
 }
 
-/* A detached overlay of lower under files/<sub>/upper. */
-static int overlay(int lower, int files, const char *sub)
+/* A detached overlay of lower (over below) under files/<sub>/upper. */
+static int overlay(int lower, int below, int files, const char *sub)
 {
 	OWN(own_fd) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
-	char upper[32], work[32];
+	char upper[32], work[32], under[32] = "";
 
 	snprintf(upper, sizeof(upper), "/%s/upper", sub);
 	snprintf(work, sizeof(work), "/%s/work", sub);
+	if (below >= 0)
+		snprintf(under, sizeof(under), ":/proc/self/fd/%d", below);
 	if (fs < 0 || set(fs, "source", "warren") < 0 ||
-	    set_fd_path(fs, "lowerdir", lower, "") < 0 ||
+	    set_fd_path(fs, "lowerdir", lower, under) < 0 ||
 	    set_fd_path(fs, "upperdir", files, upper) < 0 ||
 	    set_fd_path(fs, "workdir", files, work) < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
@@ -170,6 +171,15 @@ static int dev_tree(int root, const struct mount_plan *p)
 	return at_shm < 0 ? -1 : tmpfs_at(at_shm, &shm);
 }
 
+/* The machine's own /usr, below what the image hides or adds there. */
+static int usr_tree(const struct mount_plan *p, int root)
+{
+	OWN(own_fd) int m = overlay(p->usr_over, p->usr, p->files, "usr");
+	OWN(own_fd) int at = place(root, "usr");
+
+	return m < 0 || at < 0 ? -1 : mount_onto(m, at);
+}
+
 /* The two layers, and /tmp which never touches the disk. */
 static int root_tree(const struct mount_plan *p, int *root)
 {
@@ -178,29 +188,15 @@ static int root_tree(const struct mount_plan *p, int *root)
 			    .mode = "1777",
 			    .uid = p->root_uid,
 			    .attrs = LAYER_ATTRS};
-	OWN(own_fd) int image = layer(p->image, "", p->user_ns);
-	OWN(own_fd) int files = layer(p->files, "", p->disk_ns);
-	OWN(own_fd) int usr = -1;
-	OWN(own_fd) int m = -1;
+	OWN(own_fd) int m = overlay(p->image, -1, p->files, "root");
 	OWN(own_fd) int at = -1;
 
-	if (image < 0 || files < 0)
-		return -1;
-	m = overlay(image, files, "root");
 	if (m < 0 || move_mount(m, "", AT_FDCWD, p->point,
 				MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -1;
 	*root = STEAL_FD(m);
-	if (p->host_usr) {
-		usr = layer(AT_FDCWD, "/usr", p->user_ns);
-		if (usr < 0)
-			return -1;
-		m = overlay(usr, files, "usr");
-		at = place(*root, "usr");
-		if (m < 0 || at < 0 || mount_onto(m, at) < 0)
-			return -1;
-		own_fd(&at);
-	}
+	if (p->usr_over >= 0 && usr_tree(p, *root) < 0)
+		return -1;
 	at = place(*root, "tmp");
 	return at < 0 ? -1 : tmpfs_at(at, &tmp);
 }

@@ -6,21 +6,28 @@
 #ifndef SANDBOX_MOUNT_H
 #define SANDBOX_MOUNT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Layers are detached mounts, made by mount_layer(). */
 struct mount_plan {
 	const char *point; /* an empty directory of the host to build on */
 	int image;         /* the image's root directory */
-	bool host_usr;     /* /usr is a layer over the machine's own */
-	int files;         /* the sandbox's directory: {root,usr}/{upper,work} */
-	int user_ns;       /* maps the image's ids */
-	int disk_ns;       /* maps the files' ids */
+	int usr_over;      /* -1, or what lies over the machine's own /usr … */
+	int usr;           /* … and that */
+	int files;         /* the sandbox's own: {root,usr}/{upper,work} */
 	uid_t root_uid;    /* the sandbox's root, as the host sees it */
 	uint64_t tmp_bytes;
 	uint64_t shm_bytes;
 };
+
+/**
+ * mount_layer(dir, path, user_ns):
+ * A detached copy of the mount at ${path} below ${dir} ("": ${dir} itself),
+ * with its ids shifted by ${user_ns}'s map. -1 with errno on failure. In the
+ * caller's mount namespace: before the clone.
+ */
+int mount_layer(int dir, const char *path, int user_ns);
 
 /**
  * mount_tree(plan):

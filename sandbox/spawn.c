@@ -184,7 +184,7 @@ static enum spawn_step confine(const struct spawn_plan *p, int null,
 	    errno != ENOSYS)
 		return SPAWN_KEYRING;
 	if (setgroups(0, NULL) < 0 ||
-	    setns(p->mounts.user_ns, CLONE_NEWUSER) < 0)
+	    setns(p->user_ns, CLONE_NEWUSER) < 0)
 		return SPAWN_USER_NS;
 	if (unshare(CLONE_NEWNS) < 0)
 		return SPAWN_MOUNT_NS;

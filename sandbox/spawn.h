@@ -39,6 +39,7 @@ enum spawn_step {
 struct spawn_plan {
 	struct mount_plan mounts;
 	int net_ns;
+	int user_ns;
 	int init_program; /* warren-init, open for reading */
 	int keeper;       /* init's end of the socket to its keeper */
 	int cgroup;       /* the sandbox's v2 directory */

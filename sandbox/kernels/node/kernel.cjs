@@ -99,6 +99,7 @@ class Kernel {
 			const post = () => this.session.post('Runtime.evaluate', {
 				expression: `${script}\n//# sourceURL=${name}`,
 				replMode: true, awaitPromise: true, silent: true,
+				objectGroup: 'run',
 			}, (error, result) =>
 				error ? reject(error) : resolve(result));
 			/*
@@ -107,12 +108,12 @@ class Kernel {
 			 */
 			later(() => this.run === run && this.guard(post));
 		});
-		const { result, exceptionDetails } = answer;
-		if (exceptionDetails)
-			throw errors.from(exceptionDetails,
-				this.fetch(exceptionDetails.exception),
-				script, name);
-		const value = this.fetch(result);
+		const { result, exceptionDetails: failed } = answer;
+		const value = this.fetch(failed ? failed.exception : result);
+		this.session.post('Runtime.releaseObjectGroup',
+			{ objectGroup: 'run' });
+		if (failed)
+			throw errors.from(failed, value, script, name);
 		if (!util.types.isPromise(value))
 			return value;
 		return new Promise((resolve, reject) =>
@@ -129,8 +130,6 @@ class Kernel {
 			functionDeclaration:
 				'function () { "use strict"; __warren.hold(this) }',
 		});
-		this.session.post('Runtime.releaseObject',
-			{ objectId: remote.objectId });
 		const value = this.held;
 		this.held = undefined;
 		return value;

@@ -104,7 +104,29 @@ def _make(shell, base):
     history.output_hist = shell.outputs
     for name in shell.hidden:
         ipython.user_ns_hidden.setdefault(name, shell.ns.get(name))
+    _replace_display(shell, ipython, Publisher)
     return ipython
+
+
+def _replace_display(shell, ipython, publisher):
+    """IPython's display() with our charts, tables and pictures."""
+    import builtins
+    import IPython.display
+    from IPython.core import display_functions
+    plain = display_functions.display
+
+    def display(*values, **options):
+        if options or type(ipython.display_pub) is not publisher:
+            return plain(*values, **options)  # captured, updated, raw
+        for value in values:
+            shell.show(value)
+
+    display.__doc__ = plain.__doc__
+    for place in (builtins, IPython.display, display_functions):
+        place.display = display
+    from .figures import png
+    ipython.display_formatter.formatters["image/png"].for_type_by_name(
+        "matplotlib.figure", "Figure", png)
 
 
 def run_command(ipython, command):
