@@ -36,8 +36,13 @@ static enum err follow_stored(struct follow *f, struct errinfo *e)
 
 		r = log_chunk_read(f->rq->store, f->rq->sandbox.id, f->id,
 				   f->after, PAGE_BYTES, &page, e);
-		if (r != ERR_NONE || page.n == 0)
+		if (r != ERR_NONE)
 			break;
+		if (page.n == 0) {
+			if (page.state.ended && f->after >= page.state.last)
+				f->how = FOLLOW_GONE;
+			break;
+		}
 		for (size_t i = 0; r == ERR_NONE && i < page.n; i++)
 			r = follow_one(f, &page.events[i], e);
 	}
@@ -95,6 +100,11 @@ static enum err follow_live(struct follow *f, struct errinfo *e)
 		return ERR_NONE;
 	if (r != ERR_NONE)
 		return r;
+	/* Asked for what comes after the end: that is known already. */
+	if (l.ended && f->after + 1 >= l.next) {
+		f->how = FOLLOW_GONE;
+		return ERR_NONE;
+	}
 	if (f->live)
 		route_park(f->rq);
 	return follow_keeper(f, &l, e);

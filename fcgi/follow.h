@@ -12,7 +12,8 @@ enum follow_how {
 	FOLLOW_ON = 0,
 	FOLLOW_ENDED = 1, /* END was given to event() */
 	FOLLOW_SO_FAR,    /* all that there is now; only if not live */
-	FOLLOW_GONE       /* the sandbox is gone and no END was stored */
+	FOLLOW_GONE       /* END lies before after, or the sandbox is gone and
+			     none was stored: the row says how it ended */
 };
 
 struct follow {

@@ -1,6 +1,7 @@
 #include <json-c/json.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -27,18 +28,43 @@ static enum err json_in_broken(struct json_in *in, struct errinfo *e,
 struct json_scan {
 	bool text; /* inside a text */
 	bool nul;  /* the last text had \u0000 in it */
+	bool half; /* half of a surrogate pair was seen */
 	size_t colons;
 };
+
+/* The \uXXXX at p, or -1. */
+static long json_in_escape(const char *p, size_t left)
+{
+	char hex[5] = {0};
+	char *end;
+	long v;
+
+	if (left < 6 || p[0] != '\\' || p[1] != 'u')
+		return -1;
+	memcpy(hex, p + 2, 4);
+	v = strtol(hex, &end, 16);
+	return end == hex + 4 && hex[0] != '-' && hex[0] != '+' ? v : -1;
+}
 
 /* One byte inside a text; how many further bytes it takes along. */
 static size_t json_in_scan_text(struct json_scan *s, const char *p, size_t left)
 {
+	long v = json_in_escape(p, left), low;
+
 	if (*p == '"')
 		s->text = false;
 	if (*p != '\\')
 		return 0;
-	if (left >= 6 && memcmp(p, "\\u0000", 6) == 0)
+	if (v == 0)
 		s->nul = true;
+	if (v >= 0xdc00 && v <= 0xdfff)
+		s->half = true;
+	if (v < 0xd800 || v > 0xdbff)
+		return 1;
+	low = json_in_escape(p + 6, left - 6);
+	if (low >= 0xdc00 && low <= 0xdfff)
+		return 11;
+	s->half = true;
 	return 1;
 }
 
@@ -68,10 +94,11 @@ static const char *json_in_scan(const char *p, size_t n, size_t *colons)
 		s.colons += c == ':';
 		if (c == '"')
 			s = (struct json_scan){.text = true,
+					       .half = s.half,
 					       .colons = s.colons};
 	}
 	*colons = s.colons;
-	return NULL;
+	return s.half ? "half a character" : NULL;
 }
 
 static size_t json_in_members(struct json_object *v)

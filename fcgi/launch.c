@@ -117,7 +117,8 @@ enum err launch_cwd(struct request *rq, struct launch *x, const char *cwd,
 {
 	int n;
 
-	if (cwd == NULL || cwd[0] == '\0')
+	x->cwd_given = cwd != NULL && cwd[0] != '\0';
+	if (!x->cwd_given)
 		n = snprintf(x->cwd, sizeof(x->cwd), "%s", LAUNCH_CWD);
 	else if (cwd[0] == '/')
 		n = snprintf(x->cwd, sizeof(x->cwd), "%s", cwd);
@@ -132,7 +133,9 @@ void launch_fill(const struct request *rq, const struct launch *x,
 		 struct keeper_start *s)
 {
 	s->user = rq->sandbox.user;
-	s->cwd = x->cwd;
+	/* /workspace itself may have been removed; a cwd that was asked for
+	 * may not. */
+	s->cwd = x->cwd_given ? x->cwd : "";
 	s->argv = x->argv;
 	s->argc = x->argc;
 	s->env = (const char *const *)x->env;

@@ -21,6 +21,7 @@ struct launch {
 	char **env;
 	uint32_t envc;
 	char cwd[LAUNCH_PATH_MAX + 1];
+	bool cwd_given; /* it must exist */
 };
 
 /** launch_free(x): NULL and all-zero are fine. */

@@ -154,12 +154,25 @@ static enum err link_boot(struct request *rq, struct errinfo *e)
 	return ERR_NONE;
 }
 
+/*
+ * A keeper that was killed a moment ago may still take a connection: see that
+ * it answers. Errors: ERR_NOT_FOUND: there is none.
+ */
 static enum err link_connect(struct request *rq, struct link *l,
 			     struct errinfo *e)
 {
+	enum err r;
+
+	link_close(l);
 	l->rq = rq;
 	wire_rx_init(&l->rx, KEEPER_PAYLOAD_MAX);
-	return keeper_connect(rq->worker->run_dir, rq->sandbox.id, &l->fd, e);
+	r = keeper_connect(rq->worker->run_dir, rq->sandbox.id, &l->fd, e);
+	if (r != ERR_NONE)
+		return r;
+	r = link_call(l, KM_PING, NULL, NULL, e);
+	if (r == ERR_GONE && !rq->broken)
+		return err_set(e, ERR_NOT_FOUND, 0, "keeper ended");
+	return r;
 }
 
 /* A keeper lives; a row that says otherwise was left by a crash. */
@@ -297,11 +310,23 @@ enum err link_attach(struct link *l, const char *id, uint64_t after,
 		     bool follow, struct errinfo *e)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(1024);
+	struct wire_msg *m;
+	struct wire_in in;
+	enum err r;
 
 	wire_str(&b, id);
 	wire_u64(&b, after);
 	wire_u8(&b, follow);
-	return link_call(l, KM_ATTACH, &b, NULL, e);
+	r = link_call(l, KM_ATTACH, &b, &m, e);
+	if (r != ERR_NONE)
+		return r;
+	in = wire_in(m);
+	l->first = wire_in_u64(&in);
+	l->next = wire_in_u64(&in);
+	l->ended = wire_in_u8(&in) != 0;
+	if (m->type != KM_ATTACHED || !wire_in_done(&in))
+		return err_set(e, ERR_GONE, 0, "keeper's ATTACHED");
+	return ERR_NONE;
 }
 
 enum err link_kill(struct link *l, const char *id, uint32_t grace_ms,

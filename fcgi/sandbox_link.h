@@ -27,6 +27,11 @@ struct link {
 	struct wire_rx rx;
 	bool watch;
 	unsigned seen; /* frames since the client was looked at */
+	/* After link_attach: the oldest seq still there, the next one to
+	 * come, and that no more will. */
+	uint64_t first;
+	uint64_t next;
+	bool ended;
 };
 
 #define LINK_INIT                                                              \
