@@ -186,7 +186,7 @@ enum err route_find(struct request *rq, const char *method, const char *path,
 {
 	size_t n = strcspn(path, "?#");
 	bool slash = n > 1 && path[n - 1] == '/';
-	struct segments whole = {0}, bare = {0}, pattern;
+	struct segments whole = {0}, bare = {0}, pattern = {0};
 	const struct route *best = NULL;
 	uint32_t best_fit = 0;
 	unsigned allowed = 0;
