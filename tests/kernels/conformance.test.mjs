@@ -26,7 +26,7 @@ for (const row of rows()) {
 			const began = performance.now();
 			const run = await kernel.run('1 + 1');
 			assert.equal(text(run), '2');
-			assert.ok(performance.now() - began < 1000);
+			assert.ok(performance.now() - began < 2000);
 			assert.deepEqual(run.events.map((each) => each.type),
 				['result', 'done']);
 		};
@@ -55,14 +55,14 @@ for (const row of rows()) {
 			const at = events.filter((each) => each.type === 'stdout')
 				.map((each) => each.at);
 			assert.equal(at.length, 3);
-			assert.ok(at[0] < 250, `first after ${at[0]} ms`);
-			assert.ok(at[1] - at[0] > 200 && at[2] - at[1] > 200);
+			assert.ok(at[1] - at[0] > 150 && at[2] - at[1] > 150, `${at}`);
 		});
 
 		it('does not hold text until its newline', async () => {
 			const { events, stdout } = await kernel.run(say.partial);
 			assert.equal(stdout, '.!');
-			assert.ok(events[0].at < 350, `after ${events[0].at} ms`);
+			const [first, last] = events;
+			assert.ok(last.at - first.at > 250, `${first.at} ${last.at}`);
 		});
 
 		it('keeps stdout and stderr apart', async () => {
@@ -181,7 +181,7 @@ for (const row of rows()) {
 				const began = performance.now();
 				const run = await going;
 				assert.ok(!run.lost);
-				assert.ok(performance.now() - began < 1500);
+				assert.ok(performance.now() - began < 3000);
 				assert.equal(run.error.ename, say.interrupted);
 				assert.equal(run.dones, 1);
 				await alive();
@@ -255,7 +255,7 @@ for (const row of rows()) {
 			const run = await kernel.run(say.exit);
 			assert.equal(run.lost, true);
 			assert.equal(run.dones, 0);
-			assert.ok(performance.now() - began < 1000);
+			assert.ok(performance.now() - began < 2000);
 			assert.equal((await kernel.exited).code, 7);
 			await fresh();
 		});

@@ -49,7 +49,9 @@ export class Kernel {
 		this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'warren-k-'));
 		const row = rows().find((each) => each.name === language);
 		const command = (argv ?? row.argv).map((each) =>
-			each.replace('/opt/warren/kernels', home));
+			each.replace('/opt/warren/kernels', home)
+				.replace('/usr/bin/node', process.env.WARREN_NODE ||
+					'/usr/bin/node'));
 		this.child = spawn(command[0], command.slice(1), {
 			cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
 			env: { PATH: process.env.PATH, HOME: this.dir,

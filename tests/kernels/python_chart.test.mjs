@@ -225,6 +225,16 @@ describe('IPython', { timeout: 120000 }, () => {
 		assert.ok(run.results[0].mime['image/png']);
 		assert.match(run.results[1].mime['text/html'], /<table/);
 		assert.deepEqual(run.results[1].data.rows, [[1]]);
+		const shown = await good('fig, ax = plt.subplots(); ax.plot([1])\n' +
+			'display(fig, pd.DataFrame({"a": [2]}))');
+		assert.equal(shown.results.length, 2);
+		assert.equal(shown.results[0].chart.type, 'line');
+		assert.deepEqual(shown.results[1].data.rows, [[2]]);
+		const caught = await good('%%capture cap\nfig, ax = plt.subplots()\n' +
+			'ax.plot([1])\ndisplay(fig)\nplt.close(fig)');
+		assert.equal(caught.results.length, 0);
+		assert.equal(text(await good('"image/png" in cap.outputs[0].data')),
+			'True');
 	});
 
 	it('leaves errors, exits and awaits as they were', async () => {
