@@ -160,12 +160,18 @@ void exec_event(struct exec *x, enum event_kind kind, const void *data,
 	exec_pause_check(x);
 }
 
-static bool owner_behind(const struct exec *x)
+/* The most that an owner has not read yet. */
+static size_t owner_unread(const struct exec *x)
 {
-	for (struct attach *a = x->attaches; a != NULL; a = a->exec_next)
-		if (a->owner && a->next < x->ring.next)
-			return true;
-	return false;
+	size_t most = 0;
+
+	for (struct attach *a = x->attaches; a != NULL; a = a->exec_next) {
+		size_t n = a->owner ? ring_unread(&x->ring, a->next) : 0;
+
+		if (n > most)
+			most = n;
+	}
+	return most;
 }
 
 static void disown_all(struct exec *x)
@@ -177,7 +183,8 @@ static void disown_all(struct exec *x)
 void exec_pause_check(struct exec *x)
 {
 	struct exec *from = x->kind == EXEC_RUN ? x->kernel_exec : x;
-	bool pause = ring_full(&x->ring) && owner_behind(x);
+	size_t max = x->ring.max_bytes;
+	bool pause = owner_unread(x) > (x->paused ? max / 4 : max / 2);
 
 	if (pause && x->paused && clock_mono_ms() - x->paused_ms > STALL_MS) {
 		disown_all(x); /* it does not read: it loses output */

@@ -68,6 +68,7 @@ bool ring_add(struct ring *r, enum event_kind kind, const void *data,
 	if (ev == NULL)
 		return false;
 	ev->seq = r->next;
+	ev->at = r->total;
 	ev->unix_ms = clock_unix_ms();
 	ev->kind = kind;
 	ev->len = len;
@@ -76,6 +77,7 @@ bool ring_add(struct ring *r, enum event_kind kind, const void *data,
 	r->slots[(r->head + ring_count(r)) % r->cap] = ev;
 	r->next++;
 	r->bytes += len + sizeof(*ev);
+	r->total += len + sizeof(*ev);
 	while (r->bytes > r->max_bytes && ring_count(r) > 1)
 		ring_drop_first(r);
 	return true;
@@ -86,4 +88,13 @@ const struct ring_event *ring_get(const struct ring *r, uint64_t seq)
 	if (seq < r->first || seq >= r->next)
 		return NULL;
 	return r->slots[(r->head + (size_t)(seq - r->first)) % r->cap];
+}
+
+size_t ring_unread(const struct ring *r, uint64_t next)
+{
+	const struct ring_event *ev = ring_get(r, next);
+
+	if (ev != NULL)
+		return (size_t)(r->total - ev->at);
+	return next < r->first ? r->bytes : 0;
 }

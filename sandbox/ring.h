@@ -10,6 +10,7 @@
 
 struct ring_event {
 	uint64_t seq;
+	uint64_t at; /* bytes of all events before it */
 	int64_t unix_ms;
 	enum event_kind kind;
 	size_t len;
@@ -24,6 +25,7 @@ struct ring {
 	uint64_t next;
 	size_t bytes;
 	size_t max_bytes;
+	uint64_t total; /* bytes of all events so far */
 	uint64_t dropped_bytes; /* of data, so far */
 };
 
@@ -42,10 +44,8 @@ bool ring_add(struct ring *r, enum event_kind kind, const void *data,
 /** ring_get(r, seq): That event, or NULL if it is gone or not there yet. */
 const struct ring_event *ring_get(const struct ring *r, uint64_t seq);
 
-/** ring_full(r): The next event would drop the oldest. */
-static inline bool ring_full(const struct ring *r)
-{
-	return r->bytes >= r->max_bytes;
-}
+/** ring_unread(r, next): Bytes that a reader who gets ${next} next has not
+ * got yet. */
+size_t ring_unread(const struct ring *r, uint64_t next);
 
 #endif
