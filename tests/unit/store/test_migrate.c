@@ -1,0 +1,131 @@
+#include "store/stmt.h"
+#include "store_unit.h"
+
+/* Never change a line here: a released migration is what it is. */
+static const char *const released[][2] = {
+    {"ctl_0001_init",
+     "7d5021d2445f2cf7f62c0fc5fba227f30887e0bc4a73f842191baeca92502502"},
+    {"logs_0001_init",
+     "32b34f439165a3959cd1920fb7139687f23fec5aacbec5626a4705cebd5062dd"},
+    {"node_0001_init",
+     "6706a56dd53adef699a31ecd607bcee58aadd2a9d0fd8e74a7aa148c30f16be2"},
+};
+
+#define RELEASED (sizeof(released) / sizeof(released[0]))
+
+static void a_released_migration_never_changes(void **state)
+{
+	size_t found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < migrate_embedded_count; i++) {
+		char hash[MIGRATE_HASH_LEN + 1];
+
+		migrate_hash(&migrate_embedded[i], hash);
+		for (size_t j = 0; j < RELEASED; j++) {
+			if (strcmp(released[j][0], migrate_embedded[i].name) !=
+			    0)
+				continue;
+			found++;
+			assert_string_equal(released[j][1], hash);
+		}
+	}
+	assert_int_equal(found, RELEASED);
+}
+
+static void migrations_are_in_name_order(void **state)
+{
+	(void)state;
+	for (size_t i = 1; i < migrate_embedded_count; i++)
+		assert_true(strcmp(migrate_embedded[i - 1].name,
+				   migrate_embedded[i].name) < 0);
+	for (int i = 0; i < STORE_DBS; i++)
+		assert_true(migrate_count((enum store_db)i) >= 1);
+}
+
+static void migrating_again_changes_nothing(void **state)
+{
+	struct unit *u = *state;
+	struct ctl_tenant t;
+
+	OK(migrate_all(u->dir, &u->e));
+	OK(ctl_tenant_find(u->c, "acme", &t, &u->e));
+	assert_string_equal(t.id, u->a.id);
+}
+
+static void a_newer_database_is_refused(void **state)
+{
+	struct unit *u = *state;
+	OWN(store_close) struct store_conn *c = NULL;
+
+	OK(db_exec(u->c->db[STORE_NODE],
+		   "INSERT INTO schema_migrations "
+		   "VALUES ('node_9999_future', 'x', 0);"
+		   "PRAGMA user_version = 9999",
+		   &u->e));
+	FAILS(store_open(u->dir, &c, &u->e), ERR_STATE);
+	assert_non_null(strstr(u->e.text, "newer"));
+	FAILS(migrate_all(u->dir, &u->e), ERR_STATE);
+	assert_non_null(strstr(u->e.text, "node_9999_future"));
+}
+
+static void a_migration_of_another_text_is_refused(void **state)
+{
+	struct unit *u = *state;
+
+	OK(db_exec(u->c->db[STORE_LOGS],
+		   "UPDATE schema_migrations SET hash = 'other'", &u->e));
+	FAILS(migrate_all(u->dir, &u->e), ERR_STATE);
+	assert_non_null(strstr(u->e.text, "logs_0001_init"));
+}
+
+static void a_database_that_was_not_migrated_is_refused(void **state)
+{
+	struct unit *u = *state;
+	OWN(store_close) struct store_conn *c = NULL;
+
+	OK(db_exec(u->c->db[STORE_CTL], "PRAGMA user_version = 0", &u->e));
+	FAILS(store_open(u->dir, &c, &u->e), ERR_STATE);
+	assert_non_null(strstr(u->e.text, "migrate"));
+}
+
+static void no_database_is_not_found(void **state)
+{
+	struct unit *u = *state;
+	OWN(store_close) struct store_conn *c = NULL;
+
+	FAILS(store_open("/nonexistent", &c, &u->e), ERR_NOT_FOUND);
+	assert_null(c);
+}
+
+static void all_tables_are_strict(void **state)
+{
+	struct unit *u = *state;
+
+	for (int i = 0; i < STORE_DBS; i++) {
+		int64_t loose = -1;
+
+		OK(db_int(u->c->db[i],
+			  "SELECT count(*) FROM pragma_table_list WHERE "
+			  "schema = 'main' AND type = 'table' AND strict = 0 "
+			  "AND name NOT LIKE 'sqlite_%'",
+			  &loose, &u->e));
+		assert_int_equal(loose, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(a_released_migration_never_changes),
+	    TEST(migrations_are_in_name_order),
+	    TEST(migrating_again_changes_nothing),
+	    TEST(a_newer_database_is_refused),
+	    TEST(a_migration_of_another_text_is_refused),
+	    TEST(a_database_that_was_not_migrated_is_refused),
+	    TEST(no_database_is_not_found),
+	    TEST(all_tables_are_strict),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
