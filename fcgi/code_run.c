@@ -190,7 +190,11 @@ static void run_put_end(const struct code_run *run,
 	json_out_text(o, "state", end->kernel_lost ? "lost" : "kept");
 	json_out_text(o, "executionId", run->id);
 	json_out_int(o, "durationMs", end->duration_ms);
-	if (run->truncated || end->dropped_bytes > 0)
+	json_out_int(o, "stdoutBytes",
+		     (int64_t)(end->stdout_bytes & INT64_MAX));
+	json_out_int(o, "stderrBytes",
+		     (int64_t)(end->stderr_bytes & INT64_MAX));
+	if (run->truncated)
 		json_out_bool(o, "truncated", true);
 }
 
@@ -275,13 +279,18 @@ static const char *run_why(const struct keeper_end *end)
 static enum err run_end_error(struct code_run *run, uint64_t seq,
 			      const struct keeper_end *end, struct errinfo *e)
 {
-	char text[160];
+	char text[192];
 
 	if (end->kernel_lost) {
+		char code[32] = "";
+
+		if (end->reason != END_SANDBOX_GONE)
+			snprintf(code, sizeof(code), " (exit code %d)",
+				 (int)end->exit_code);
 		snprintf(text, sizeof(text),
-			 "The kernel died: %s (exit code %d). Its variables "
-			 "are lost; the next run starts a fresh one.",
-			 run_why(end), (int)end->exit_code);
+			 "The kernel died: %s%s. Its variables are lost; "
+			 "the next run starts a fresh one.",
+			 run_why(end), code);
 		return run_error(run, seq, "KernelDied", text, e);
 	}
 	if (run->failed || end->reason == END_EXITED)
