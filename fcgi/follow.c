@@ -12,8 +12,8 @@
 #define IDLE_MS 1000
 
 /* How long the recorder may take to store the last events of a keeper. */
-#define LAST_MS 1500
-#define LAST_STEP_MS 100
+#define LAST_MS 500
+#define LAST_STEP_MS 50
 
 static enum err follow_one(struct follow *f, const struct keeper_event *ev,
 			   struct errinfo *e)

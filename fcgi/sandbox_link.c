@@ -14,6 +14,10 @@
 /* Look at the client once in so many frames, even if the keeper is faster. */
 #define LOOK_EVERY 64
 
+/* A start that cannot be just now is asked for again so often, so long. */
+#define START_AGAIN_MS 20
+#define START_PATIENCE_MS 3000
+
 /* ---- whose it is ---- */
 
 static enum err link_unknown(struct request *rq, const char *name,
@@ -123,21 +127,38 @@ static enum err link_undo(struct request *rq, struct errinfo *e)
 	return link_unknown(rq, rq->sandbox.name, e);
 }
 
+/* One that is just ending, or a broker that is: a moment later it can be. */
+static enum err link_ask_start(struct request *rq, struct errinfo *e)
+{
+	const struct timespec step = {.tv_nsec = START_AGAIN_MS * 1000000L};
+	const struct ctl_sandbox *s = &rq->sandbox;
+	int64_t again_until = clock_mono_ms() + START_PATIENCE_MS;
+	int64_t deadline = clock_mono_ms() + LINK_START_MS;
+
+	for (;;) {
+		struct broker_req req = {.type = BROKER_START};
+		enum err r;
+
+		memcpy(req.id, s->id, sizeof(s->id));
+		memcpy(req.image, s->image, strnlen(s->image, BROKER_NAME_MAX));
+		req.memory_bytes = s->memory_bytes;
+		req.cpu_millis = s->cpu_millis;
+		req.pids = s->pids;
+		r = broker_call(rq->worker->run_dir, &req, deadline, e);
+		if ((r != ERR_STATE && r != ERR_NOT_FOUND && r != ERR_PEER) ||
+		    clock_mono_ms() > again_until || answer_gone(rq))
+			return r;
+		nanosleep(&step, NULL);
+	}
+}
+
 static enum err link_boot(struct request *rq, struct errinfo *e)
 {
-	struct broker_req req = {.type = BROKER_START};
 	const struct ctl_sandbox *s = &rq->sandbox;
 	int64_t from = link_now_us();
 	struct errinfo why = {0};
-	enum err r;
+	enum err r = link_ask_start(rq, &why);
 
-	memcpy(req.id, s->id, sizeof(s->id));
-	memcpy(req.image, s->image, strnlen(s->image, BROKER_NAME_MAX));
-	req.memory_bytes = s->memory_bytes;
-	req.cpu_millis = s->cpu_millis;
-	req.pids = s->pids;
-	r = broker_call(rq->worker->run_dir, &req,
-			clock_mono_ms() + LINK_START_MS, &why);
 	rq->start_us += link_now_us() - from;
 	if (r != ERR_NONE) {
 		log_line(LOG_ERROR, "%s: start of %s: %s: %s", rq->id, s->id,

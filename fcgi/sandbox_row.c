@@ -126,7 +126,7 @@ static void want_spec(struct sandbox_want *w)
 		s->env = json_object_to_json_string_ext(
 		    w->env, JSON_C_TO_STRING_PLAIN);
 	if (w->memory_bytes >= 0)
-		s->memory_bytes = (uint64_t)w->memory_bytes;
+		s->memory_bytes = (uint64_t)w->memory_bytes / 4096 * 4096;
 	if (w->cpu_millis >= 0)
 		s->cpu_millis = (uint32_t)w->cpu_millis;
 	if (w->pids >= 0)
