@@ -80,6 +80,8 @@ static const char *json_in_scan(const char *p, size_t n, size_t *colons)
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)p[i];
 
+		if (s.text && c >= 0x20 && c != '"' && c != '\\')
+			continue;
 		if (s.text && c < 0x20)
 			return "raw control byte in a text";
 		if (s.text) {

@@ -42,12 +42,28 @@ static int utf8_look(const uint8_t *p, size_t n)
 	return len;
 }
 
+/* How many ASCII bytes p begins with; most text is nothing else. */
+static size_t utf8_ascii(const uint8_t *p, size_t n)
+{
+	size_t at = 0;
+	uint64_t word;
+
+	for (; n - at >= sizeof(word); at += sizeof(word)) {
+		memcpy(&word, p + at, sizeof(word));
+		if ((word & UINT64_C(0x8080808080808080)) != 0)
+			break;
+	}
+	while (at < n && p[at] < 0x80)
+		at++;
+	return at;
+}
+
 /* Decode whole characters of p; the number of bytes that were used. */
 static size_t utf8_run(const uint8_t *p, size_t n, struct buf *out)
 {
 	size_t at = 0, from = 0;
 
-	while (at < n) {
+	while ((at += utf8_ascii(p + at, n - at)) < n) {
 		int len = utf8_look(p + at, n - at);
 
 		if (len == 0)
@@ -107,7 +123,9 @@ bool utf8_ok(const char *p, size_t n)
 {
 	const uint8_t *s = (const uint8_t *)p;
 
-	for (size_t at = 0; at < n;) {
+	size_t at = 0;
+
+	while ((at += utf8_ascii(s + at, n - at)) < n) {
 		int len = utf8_look(s + at, n - at);
 
 		if (len <= 0)
