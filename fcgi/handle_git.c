@@ -307,6 +307,16 @@ static enum err result(struct checkout *x, struct git_record *rec,
 	}
 }
 
+/* Its row must say that it exited, not that we hung up on it. */
+static void settle(struct checkout *x)
+{
+	struct keeper_end end;
+	struct errinfo ignored;
+
+	if (direct_end(&x->d, &end, &ignored) != ERR_NONE)
+		log_err("wait for a clone's end", &ignored);
+}
+
 /* ---- the answer ---- */
 
 static enum http_code code_of(enum checkout_result r)
@@ -395,6 +405,7 @@ enum err git_checkout(struct request *rq, struct errinfo *e)
 	r = result(&x, &rec, e);
 	if (r != ERR_NONE)
 		return r;
+	settle(&x);
 	if (rec.status != CHECKOUT_OK)
 		return failed(&x, &rec, e);
 	return answer(&x, &rec, e);
