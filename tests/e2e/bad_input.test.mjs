@@ -299,9 +299,11 @@ test('git refuses bad addresses before anything runs', limit, async (t) => {
 /** How many processes in the sandbox run sleep ${seconds}. */
 async function sleepers(sandbox, seconds) {
 	const { stdout } = await sandbox.exec(
-		'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "');
+		'for f in /proc/[0-9]*/cmdline; do ' +
+		'tr "\\0" " " < $f 2>/dev/null; echo; done; true');
 
-	return stdout.split(`sleep ${seconds} `).length - 1;
+	return stdout.split('\n')
+		.filter((line) => line === `sleep ${seconds} `).length;
 }
 
 test('a client that disconnects ends its execution', limit, async (t) => {
