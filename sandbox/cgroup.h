@@ -25,6 +25,7 @@ struct cgroup_root {
 	int v2;                   /* the instance's v2 directory */
 	int v1[CGROUP_V1_COUNT];  /* the same below v1 controllers */
 	bool v2_limits;           /* memory, pids and cpu are v2's */
+	char fast[256];           /* where the fast hierarchy is mounted */
 };
 
 struct cgroup_limits {
@@ -36,7 +37,9 @@ struct cgroup_limits {
 /**
  * cgroup_root_open(root, instance, mount_dir, e):
  * Find the hierarchies and make the instance's directories in them. Where no
- * v2 tree is mounted, one is mounted on ${mount_dir}.
+ * v2 tree is mounted, one is mounted on ${mount_dir}. With v1 limits an empty
+ * hierarchy of our own is mounted on ${mount_dir}-fast: its favordynmods flag
+ * takes the wait for an RCU grace period (13 ms) out of each attach.
  * Owns: close with cgroup_root_close(). Errors: ERR_IO naming what is missing.
  */
 FALLIBLE enum err cgroup_root_open(struct cgroup_root *root,
@@ -53,7 +56,8 @@ FALLIBLE enum err cgroup_make(const struct cgroup_root *root, const char *id,
 			      const struct cgroup_limits *limits, uid_t owner,
 			      struct errinfo *e);
 
-/** cgroup_attach(root, id, pid, e): Put a process into all of them. */
+/** cgroup_attach(root, id, pid, e): Put a process that was cloned into the
+ * v2 directory into the v1 ones too, where there are such. */
 FALLIBLE enum err cgroup_attach(const struct cgroup_root *root, const char *id,
 				pid_t pid, struct errinfo *e);
 

@@ -249,10 +249,11 @@ enum err spawn_start(const struct spawn_plan *plan, struct spawn_child *child,
 	OWN(close_pair) int report[2] = {-1, -1};
 	int pidfd = -1;
 	struct clone_args a = {
-	    .flags = CLONE_PIDFD | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
-		     CLONE_NEWUTS,
+	    .flags = CLONE_PIDFD | CLONE_INTO_CGROUP | CLONE_NEWNS |
+		     CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS,
 	    .pidfd = (__u64)(uintptr_t)&pidfd,
 	    .exit_signal = SIGCHLD,
+	    .cgroup = (__u64)plan->cgroup,
 	};
 	pid_t pid;
 

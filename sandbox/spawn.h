@@ -49,7 +49,7 @@ struct spawn_plan {
 struct spawn_child {
 	pid_t pid;
 	int pidfd;
-	int go;     /* write one byte once it is in its cgroups */
+	int go;     /* write one byte once it is in its v1 cgroups too */
 	int report; /* EOF: init runs; a struct spawn_report: it failed */
 };
 
@@ -65,7 +65,7 @@ struct spawn_report {
 
 /**
  * spawn_start(plan, child, e):
- * Clone. The child builds its tree at once and waits for the go byte before
+ * Clone into the v2 cgroup. The child builds its tree at once and waits for the go byte before
  * it confines itself. Owns: the caller closes the descriptors and reaps the
  * pid. Errors: ERR_IO. Blocks: no.
  */
