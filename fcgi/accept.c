@@ -1,12 +1,15 @@
 #include <errno.h>
 #include <fcgiapp.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +22,7 @@
 
 #define CLIENT_SLOW_S 60
 #define EVENTS_MAX 64
+#define LOOK_MS 100
 
 static struct {
 	const struct worker *worker;
@@ -26,6 +30,8 @@ static struct {
 	int listen_fd;
 	atomic_int open; /* connections there are */
 	atomic_bool draining;
+	bool orphan;	  /* the broker ended */
+	struct stat path; /* of our socket's name, when we began */
 } accept_state = {.epoll_fd = -1};
 
 static int64_t accept_now_us(void)
@@ -43,8 +49,11 @@ static bool accept_watch(int op, int fd, uint32_t events)
 	return epoll_ctl(accept_state.epoll_fd, op, fd, &ev) == 0;
 }
 
-/* libfcgi needs a blocking socket; no client may block it for ever. */
-static void accept_new(void)
+/*
+ * Take one connection; false when none waits. libfcgi needs a blocking
+ * socket; no client may block it for ever.
+ */
+static bool accept_new(void)
 {
 	struct timeval slow = {.tv_sec = CLIENT_SLOW_S};
 	int fd = accept4(accept_state.listen_fd, NULL, NULL, SOCK_CLOEXEC);
@@ -55,16 +64,17 @@ static void accept_new(void)
 			log_line(LOG_WARN, "accept: no descriptors left");
 			usleep(50000);
 		}
-		return;
+		return false;
 	}
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &slow, sizeof(slow)) < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof(slow)) < 0 ||
 	    !accept_watch(EPOLL_CTL_ADD, fd,
 			  EPOLLIN | EPOLLRDHUP | EPOLLONESHOT)) {
 		close(fd);
-		return;
+		return true;
 	}
 	atomic_fetch_add(&accept_state.open, 1);
+	return true;
 }
 
 void accept_serve(int fd, int64_t came_us)
@@ -101,6 +111,7 @@ static void accept_signal_set(sigset_t *set)
 	sigemptyset(set);
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGINT);
+	sigaddset(set, ACCEPT_ORPHAN);
 }
 
 void accept_block_signals(void)
@@ -138,22 +149,56 @@ static enum err accept_open(int signal_fd, struct errinfo *e)
 	return ERR_NONE;
 }
 
-/* A signal: the first begins to drain, a second ends at once. */
+/* The first call begins to drain, a second ends at once. */
+static void accept_drain(int64_t *until_ms)
+{
+	if (atomic_exchange(&accept_state.draining, true)) {
+		*until_ms = 0;
+		return;
+	}
+	epoll_ctl(accept_state.epoll_fd, EPOLL_CTL_DEL, accept_state.listen_fd,
+		  NULL);
+	*until_ms = clock_mono_ms() + ACCEPT_DRAIN_MS;
+	log_line(LOG_INFO, "finishing %d connections",
+		 atomic_load(&accept_state.open));
+}
+
 static void accept_signal(int signal_fd, int64_t *until_ms)
 {
 	struct signalfd_siginfo info;
 
 	while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (atomic_exchange(&accept_state.draining, true)) {
-			*until_ms = 0;
-			return;
-		}
-		epoll_ctl(accept_state.epoll_fd, EPOLL_CTL_DEL,
-			  accept_state.listen_fd, NULL);
-		*until_ms = clock_mono_ms() + ACCEPT_DRAIN_MS;
-		log_line(LOG_INFO, "finishing %d connections",
-			 atomic_load(&accept_state.open));
+		if (info.ssi_signo == ACCEPT_ORPHAN)
+			accept_state.orphan = true;
+		else
+			accept_drain(until_ms);
 	}
+}
+
+static bool accept_path(struct stat *out)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/fcgi.sock",
+			 accept_state.worker->run_dir);
+
+	return n > 0 && (size_t)n < sizeof(path) && stat(path, out) == 0;
+}
+
+/*
+ * Without a broker nobody restarts or ends us, but nginx still reaches us:
+ * serve until the next broker's socket has taken the name, then take what
+ * still waits on ours and leave.
+ */
+static void accept_orphan(int64_t *until_ms)
+{
+	struct stat now;
+
+	if (accept_path(&now) && now.st_ino == accept_state.path.st_ino &&
+	    now.st_dev == accept_state.path.st_dev)
+		return;
+	while (accept_new())
+		;
+	accept_drain(until_ms);
 }
 
 static void accept_dispatch(const struct epoll_event *evs, int n,
@@ -165,7 +210,7 @@ static void accept_dispatch(const struct epoll_event *evs, int n,
 		int fd = evs[i].data.fd;
 
 		if (fd == accept_state.listen_fd)
-			accept_new();
+			(void)accept_new();
 		else if (fd == signal_fd)
 			accept_signal(signal_fd, until_ms);
 		else if ((evs[i].events & EPOLLIN) == 0) {
@@ -185,18 +230,23 @@ enum err accept_run(const struct worker *w, int listen_fd, struct errinfo *e)
 
 	accept_state.worker = w;
 	accept_state.listen_fd = listen_fd;
+	if (!accept_path(&accept_state.path))
+		log_line(LOG_WARN, "no socket of ours in the run directory");
 	r = accept_open(signal_fd, e);
 	if (r != ERR_NONE)
 		return r;
 	while (until_ms == CLOCK_NEVER || (clock_mono_ms() < until_ms &&
 					   atomic_load(&accept_state.open))) {
 		bool draining = until_ms != CLOCK_NEVER;
+		bool look = draining || accept_state.orphan;
 		int n = epoll_wait(accept_state.epoll_fd, evs, EVENTS_MAX,
-				   draining ? 100 : -1);
+				   look ? LOOK_MS : -1);
 
 		if (n < 0 && errno != EINTR)
 			return err_set(e, ERR_IO, errno, "epoll_wait");
 		accept_dispatch(evs, n, signal_fd, &until_ms);
+		if (accept_state.orphan && !draining)
+			accept_orphan(&until_ms);
 	}
 	return ERR_NONE;
 }

@@ -5,7 +5,12 @@
 #ifndef FCGI_ACCEPT_H
 #define FCGI_ACCEPT_H
 
+#include <signal.h>
+
 #include "fcgi/route.h"
+
+/* The broker ended (PR_SET_PDEATHSIG). */
+#define ACCEPT_ORPHAN SIGHUP
 
 /* After SIGTERM, what still runs may take so long. */
 #define ACCEPT_DRAIN_MS 60000
@@ -19,8 +24,8 @@ void accept_block_signals(void);
 
 /**
  * accept_run(w, listen_fd, e):
- * Serve until SIGTERM or SIGINT, then finish what is being served and
- * return. Errors: ERR_IO when epoll or the socket cannot be used.
+ * Serve until SIGTERM or SIGINT, or until a new broker has put its own
+ * socket in the place of ours; then finish what is being served and return. Errors: ERR_IO when epoll or the socket cannot be used.
  */
 FALLIBLE enum err accept_run(const struct worker *w, int listen_fd,
 			     struct errinfo *e);

@@ -82,8 +82,8 @@ static void main_limits(void)
 	mallopt(M_ARENA_MAX, 4);
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
-	/* Without the broker nobody would ever end this program. */
-	prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+	/* Who listens for it, and why: accept.c. */
+	prctl(PR_SET_PDEATHSIG, ACCEPT_ORPHAN, 0, 0, 0);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
@@ -126,10 +126,10 @@ int main(int argc, char **argv)
 		log_line(LOG_ERROR, "descriptor 3 is no listening socket");
 		return 2;
 	}
+	accept_block_signals();
 	main_limits();
 	id_init();
 	FCGX_Init();
-	accept_block_signals();
 	if (main_serve(&w, &e) != ERR_NONE) {
 		log_err("worker", &e);
 		return 1;
