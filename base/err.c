@@ -6,7 +6,7 @@
 #include "base/err.h"
 
 enum err(err_set)(struct errinfo *e, enum err code, int sys, const char *fmt,
-		 ...)
+		  ...)
 {
 	char text[sizeof(e->text)]; /* the arguments may be e->text */
 	va_list ap;
