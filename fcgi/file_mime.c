@@ -183,7 +183,11 @@ static size_t cut_tail(const char *p, size_t n)
 
 	for (back = 1; back <= 3 && back <= n; back++) {
 		unsigned char c = (unsigned char)p[n - back];
-		size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+		size_t need = c > 0xf4    ? 1
+			      : c >= 0xf0 ? 4
+			      : c >= 0xe0 ? 3
+			      : c >= 0xc0 ? 2
+					  : 1;
 
 		if ((c & 0xc0) == 0x80)
 			continue;

@@ -4,21 +4,50 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fcgi/fs_call.h"
+#include "fcgi/launch.h"
 
 #define IDLE_MS 60000
+
+void fs_call_path(struct buf *b, const char *path)
+{
+	if (path[0] != '/')
+		buf_adds(b, LAUNCH_CWD "/");
+	buf_adds(b, path);
+}
+
+/* argv with absolute paths; the paths of ${c} stay as they were given. */
+static enum err fs_call_args(struct fs_call *c, const char *const *argv,
+			     uint32_t argc, const char **out, struct errinfo *e)
+{
+	bool two = strcmp(argv[0], "rename") == 0 ||
+		   strcmp(argv[0], "move") == 0;
+	uint32_t i;
+
+	must(argc > 1 && argc <= FS_CALL_ARGS_MAX);
+	for (i = 0; i < argc; i++)
+		out[i] = argv[i];
+	for (i = 0; i < (two ? 2 : 1); i++) {
+		c->paths[i] = argv[1 + i];
+		fs_call_path(&c->full[i], argv[1 + i]);
+		if (!buf_ok(&c->full[i]))
+			return err_set(e, ERR_NOMEM, 0, "path");
+		out[1 + i] = c->full[i].data;
+	}
+	return ERR_NONE;
+}
 
 enum err fs_call_open(struct request *rq, enum link_mode mode,
 		      const char *const *argv, uint32_t argc, struct fs_call *c,
 		      struct errinfo *e)
 {
+	const char *args[FS_CALL_ARGS_MAX];
 	struct keeper_start s = {
-	    .kind = EXEC_FS, .cwd = "", .argv = argv, .argc = argc};
-	enum err r;
+	    .kind = EXEC_FS, .cwd = "", .argv = args, .argc = argc};
+	enum err r = fs_call_args(c, argv, argc, args, e);
 
 	err_http_operation(rq, c->op);
-	c->paths[0] = argc > 1 ? argv[1] : "";
-	c->paths[1] = argc > 2 ? argv[2] : "";
-	r = link_open(rq, mode, &c->d.link, e);
+	if (r == ERR_NONE)
+		r = link_open(rq, mode, &c->d.link, e);
 	if (r != ERR_NONE)
 		return r;
 	s.user = rq->sandbox.user;
@@ -113,6 +142,8 @@ enum err fs_call_get(struct fs_call *c, void *p, size_t n, size_t *got,
 void fs_call_close(struct fs_call *c)
 {
 	direct_close(&c->d);
+	buf_free(&c->full[0]);
+	buf_free(&c->full[1]);
 }
 
 /* ---- failures ---- */
@@ -154,8 +185,11 @@ enum err fs_call_failed(struct fs_call *c, struct errinfo *e)
 	const struct told *t = &told[c->head.status];
 	const char *path = c->paths[c->head.which];
 	char shown[SHOWN_MAX + 4];
-	size_t n = strnlen(path, SHOWN_MAX);
+	size_t n;
 
+	if (path == NULL) /* a sandbox may name a path that is not there */
+		path = c->paths[0];
+	n = strnlen(path, SHOWN_MAX);
 	memcpy(shown, path, n);
 	memcpy(shown + n, n == SHOWN_MAX ? "..." : "", n == SHOWN_MAX ? 4 : 1);
 	err_http_text(rq, "path", path);

@@ -15,28 +15,36 @@
 #include "fcgi/direct.h"
 
 #define FS_CALL_PATH_MAX 4096
+#define FS_CALL_ARGS_MAX 8
 
 struct fs_call {
 	struct direct d;
 	const char *op;       /* "file.read", …; of the wire */
-	const char *paths[2]; /* what the operation's argv names */
+	const char *paths[2]; /* as the caller gave them */
+	struct buf full[2];   /* absolute */
 	struct fs_head head;
 	uint64_t left; /* of the payload */
 };
 
 #define FS_CALL_INIT                                                           \
 	{                                                                      \
-		.d = DIRECT_INIT                                               \
+		.d = DIRECT_INIT,                                              \
+		.full = {BUF_INIT(2 * FS_CALL_PATH_MAX),                       \
+			 BUF_INIT(2 * FS_CALL_PATH_MAX)},                      \
 	}
 
 /**
  * fs_call_open(rq, mode, argv, argc, c, e):
  * Start the operation argv[0]; argv[1] is its first path. c->op is set before.
+ * A relative path is one below /workspace, also when that was removed.
  * Errors: those of link_open and link_start.
  */
 FALLIBLE enum err fs_call_open(struct request *rq, enum link_mode mode,
 			       const char *const *argv, uint32_t argc,
 			       struct fs_call *c, struct errinfo *e);
+
+/** fs_call_path(b, path): Append ${path}, made absolute. */
+void fs_call_path(struct buf *b, const char *path);
 
 /** fs_call_put(c, p, n, e), fs_call_put_end(c, e): The content. */
 FALLIBLE enum err fs_call_put(struct fs_call *c, const void *p, size_t n,

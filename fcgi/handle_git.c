@@ -64,6 +64,7 @@ struct checkout {
 	struct buf user;
 	struct buf secret;
 	struct buf dir;
+	struct buf full; /* dir, absolute */
 	struct git_request ask;
 	struct direct d;
 	struct buf got;
@@ -77,6 +78,7 @@ static void checkout_free(struct checkout *x)
 	buf_free(&x->user);
 	buf_free(&x->secret);
 	buf_free(&x->dir);
+	buf_free(&x->full);
 	buf_free(&x->got);
 }
 
@@ -171,9 +173,10 @@ static enum err read_dir(struct checkout *x, struct errinfo *e)
 					      "is needed: the URL names no "
 					      "repository");
 	}
-	if (!buf_ok(&x->dir))
+	fs_call_path(&x->full, buf_str(&x->dir));
+	if (!buf_ok(&x->dir) || !buf_ok(&x->full))
 		return err_http_field(x->rq, e, "targetDir", "is too long");
-	x->ask.dir = buf_str(&x->dir);
+	x->ask.dir = buf_str(&x->full);
 	return ERR_NONE;
 }
 
@@ -207,7 +210,7 @@ static enum err add_row(struct checkout *x, struct errinfo *e)
 					 .kind = EXEC_GIT,
 					 .cwd = LAUNCH_CWD};
 
-	buf_addf(&text, "git clone %s %s", x->ask.url, x->ask.dir);
+	buf_addf(&text, "git clone %s %s", x->ask.url, buf_str(&x->dir));
 	row.command = buf_str(&text);
 	return node_execution_add(x->rq->store, &row, e);
 }
@@ -350,7 +353,7 @@ static enum err failed(struct checkout *x, const struct git_record *rec,
 {
 	if (x->ask.branch[0] != '\0')
 		err_http_text(x->rq, "branch", x->ask.branch);
-	err_http_text(x->rq, "targetDir", x->ask.dir);
+	err_http_text(x->rq, "targetDir", buf_str(&x->dir));
 	err_http_text(x->rq, "stderr", rec->text);
 	return err_http_fail(x->rq, e, code_of(rec->status),
 			     "Git clone failed: %.400s", rec->text);
@@ -368,7 +371,7 @@ static enum err answer(struct checkout *x, const struct git_record *rec,
 	file_body_start(&o);
 	json_out_text(&o, "repoUrl", x->ask.url);
 	json_out_text(&o, "branch", branch[0] != '\0' ? branch : "HEAD");
-	json_out_text(&o, "targetDir", x->ask.dir);
+	json_out_text(&o, "targetDir", buf_str(&x->dir));
 	if (rec->commit[0] != '\0')
 		json_out_text(&o, "commit", rec->commit);
 	return file_body_send(x->rq, &o, e);
@@ -384,6 +387,7 @@ enum err git_checkout(struct request *rq, struct errinfo *e)
 	    .user = BUF_INIT(GIT_URL_MAX + 1),
 	    .secret = BUF_INIT(GIT_URL_MAX + 1),
 	    .dir = BUF_INIT(FS_CALL_PATH_MAX + 1),
+	    .full = BUF_INIT(2 * FS_CALL_PATH_MAX),
 	    .d = DIRECT_INIT,
 	    .got = BUF_INIT(GIT_RECORD_MAX + 2 * READ_BYTES),
 	};
