@@ -87,12 +87,13 @@ static void on_retry(void *arg)
 
 void recorder_find_retry(struct rec_link *l, bool now)
 {
-	if (now)
-		l->retry_ms = LINK_RETRY_MIN_MS;
-	else if (l->retry_ms < LINK_RETRY_MAX_MS)
-		l->retry_ms *= 2;
+	/* At once only if it behaved: one that never settles waits longer. */
+	bool wait = !now || l->retry_ms > LINK_RETRY_MIN_MS;
+
 	loop_timer_set(&l->rec->loop, &l->timer,
-		       clock_mono_ms() + (now ? 0 : l->retry_ms), on_retry, l);
+		       clock_mono_ms() + (wait ? l->retry_ms : 0), on_retry, l);
+	if (l->retry_ms < LINK_RETRY_MAX_MS)
+		l->retry_ms *= 2;
 }
 
 /* ---- rows that the keeper has not ---- */
@@ -158,8 +159,10 @@ static void find_name(struct recorder *r, const char *name)
 		l = recorder_link_new(r, id);
 	if (l == NULL)
 		log_line(LOG_ERROR, "no memory for the keeper of %s", id);
-	else if (l->fd < 0)
+	if (l != NULL && l->fd < 0) {
+		l->retry_ms = LINK_RETRY_MIN_MS;
 		recorder_find_retry(l, true);
+	}
 }
 
 static enum err find_scan(struct recorder *r, const char *path,

@@ -60,15 +60,16 @@ static void link_fail(struct rec_link *l, const struct errinfo *e)
 {
 	struct recorder *r = l->rec;
 
-	if (e->code != ERR_PEER || e->sys != 0 ||
-	    strcmp(e->text, "end of stream") != 0)
+	bool left = e->sys != 0 || strcmp(e->text, "end of stream") == 0;
+
+	if (!left)
 		log_line(LOG_WARN, "keeper of %s dropped: %s", l->id, e->text);
 	recorder_commit(r);
 	/* A commit that failed has dropped it already. */
 	if (r->broken)
 		return;
 	recorder_link_drop(l);
-	recorder_find_retry(l, true);
+	recorder_find_retry(l, left);
 }
 
 void recorder_link_flush(struct rec_link *l)
