@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,7 +24,9 @@
 
 #define CLIENT_SLOW_S 60
 #define EVENTS_MAX 64
+#define FDS_MAX 65536
 #define LOOK_MS 100
+#define QUIET_MS 1000
 
 static struct {
 	const struct worker *worker;
@@ -32,6 +36,9 @@ static struct {
 	atomic_bool draining;
 	bool orphan;	  /* the broker ended */
 	struct stat path; /* of our socket's name, when we began */
+	/* By descriptor: since when it waits for a request, 0 if it does not. */
+	_Atomic int64_t *idle_ms;
+	int fd_max;
 } accept_state = {.epoll_fd = -1};
 
 static int64_t accept_now_us(void)
@@ -47,6 +54,18 @@ static bool accept_watch(int op, int fd, uint32_t events)
 	struct epoll_event ev = {.events = events, .data.fd = fd};
 
 	return epoll_ctl(accept_state.epoll_fd, op, fd, &ev) == 0;
+}
+
+/* Wait for the next request on a connection. */
+static bool accept_idle(int op, int fd)
+{
+	if (fd >= accept_state.fd_max)
+		return false;
+	atomic_store(&accept_state.idle_ms[fd], clock_mono_ms());
+	if (accept_watch(op, fd, EPOLLIN | EPOLLRDHUP | EPOLLONESHOT))
+		return true;
+	atomic_store(&accept_state.idle_ms[fd], 0);
+	return false;
 }
 
 /*
@@ -68,8 +87,7 @@ static bool accept_new(void)
 	}
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &slow, sizeof(slow)) < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof(slow)) < 0 ||
-	    !accept_watch(EPOLL_CTL_ADD, fd,
-			  EPOLLIN | EPOLLRDHUP | EPOLLONESHOT)) {
+	    !accept_idle(EPOLL_CTL_ADD, fd)) {
 		close(fd);
 		return true;
 	}
@@ -94,13 +112,12 @@ void accept_serve(int fd, int64_t came_us)
 		return;
 	}
 	route_serve(&rq);
-	if (rq.broken || atomic_load(&accept_state.draining))
+	if (rq.broken)
 		fcgi.keepConnection = 0;
 	FCGX_Finish_r(&fcgi);
 	if (fcgi.ipcFd < 0) {
 		atomic_fetch_sub(&accept_state.open, 1);
-	} else if (!accept_watch(EPOLL_CTL_MOD, fd,
-				 EPOLLIN | EPOLLRDHUP | EPOLLONESHOT)) {
+	} else if (!accept_idle(EPOLL_CTL_MOD, fd)) {
 		close(fd);
 		atomic_fetch_sub(&accept_state.open, 1);
 	}
@@ -134,7 +151,16 @@ static int accept_signals(void)
 static enum err accept_open(int signal_fd, struct errinfo *e)
 {
 	int flags = fcntl(accept_state.listen_fd, F_GETFL);
+	struct rlimit files;
 
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return err_set(e, ERR_IO, errno, "limit of descriptors");
+	accept_state.fd_max =
+	    files.rlim_cur < FDS_MAX ? (int)files.rlim_cur : FDS_MAX;
+	accept_state.idle_ms = calloc((size_t)accept_state.fd_max,
+				      sizeof(*accept_state.idle_ms));
+	if (accept_state.idle_ms == NULL)
+		return err_set(e, ERR_NOMEM, 0, "connections");
 	accept_state.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (signal_fd < 0 || accept_state.epoll_fd < 0)
 		return err_set(e, ERR_IO, errno, "epoll");
@@ -201,6 +227,34 @@ static void accept_orphan(int64_t *until_ms)
 	accept_drain(until_ms);
 }
 
+static void accept_ready(int fd, uint32_t events, int64_t now_us)
+{
+	atomic_store(&accept_state.idle_ms[fd], 0);
+	if ((events & EPOLLIN) != 0) {
+		pool_give(fd, now_us);
+		return;
+	}
+	close(fd);
+	atomic_fetch_sub(&accept_state.open, 1);
+}
+
+/*
+ * While draining: nginx keeps connections for its next request, and one that
+ * is closed right after an answer may meet that request. So end those that
+ * have been quiet for a while.
+ */
+static void accept_end_idle(void)
+{
+	int64_t before = clock_mono_ms() - QUIET_MS;
+
+	for (int fd = 0; fd < accept_state.fd_max; fd++) {
+		int64_t since = atomic_load(&accept_state.idle_ms[fd]);
+
+		if (since != 0 && since < before)
+			shutdown(fd, SHUT_RDWR);
+	}
+}
+
 static void accept_dispatch(const struct epoll_event *evs, int n,
 			    int signal_fd, int64_t *until_ms)
 {
@@ -213,11 +267,8 @@ static void accept_dispatch(const struct epoll_event *evs, int n,
 			(void)accept_new();
 		else if (fd == signal_fd)
 			accept_signal(signal_fd, until_ms);
-		else if ((evs[i].events & EPOLLIN) == 0) {
-			close(fd);
-			atomic_fetch_sub(&accept_state.open, 1);
-		} else
-			pool_give(fd, now);
+		else
+			accept_ready(fd, evs[i].events, now);
 	}
 }
 
@@ -245,6 +296,8 @@ enum err accept_run(const struct worker *w, int listen_fd, struct errinfo *e)
 		if (n < 0 && errno != EINTR)
 			return err_set(e, ERR_IO, errno, "epoll_wait");
 		accept_dispatch(evs, n, signal_fd, &until_ms);
+		if (draining)
+			accept_end_idle();
 		if (accept_state.orphan && !draining)
 			accept_orphan(&until_ms);
 	}
