@@ -298,7 +298,7 @@ enum err accept_run(const struct worker *w, int listen_fd, struct errinfo *e)
 		accept_dispatch(evs, n, signal_fd, &until_ms);
 		if (draining)
 			accept_end_idle();
-		if (accept_state.orphan && !draining)
+		if (accept_state.orphan && until_ms == CLOCK_NEVER)
 			accept_orphan(&until_ms);
 	}
 	return ERR_NONE;
