@@ -1,6 +1,7 @@
 /**
  * Serves the repositories below the current directory by git's own smart
- * HTTP program: node git_server.js PORT
+ * HTTP program: node git_server.js PORT [USER:PASSWORD]
+ * With a credential, every request needs it. /slow/… is never answered.
  */
 const { execFileSync, spawn } = require('node:child_process');
 const http = require('node:http');
@@ -40,7 +41,21 @@ function answer(response, output) {
 	response.end(output.subarray(end + 4));
 }
 
+function refused(request) {
+	const credential = process.argv[3];
+
+	return credential !== undefined && request.headers.authorization !==
+		`Basic ${Buffer.from(credential).toString('base64')}`;
+}
+
 http.createServer((request, response) => {
+	if (request.url.startsWith('/slow/'))
+		return;
+	if (refused(request)) {
+		response.writeHead(401, { 'WWW-Authenticate': 'Basic' });
+		response.end();
+		return;
+	}
 	const child = spawn(`${core}/git-http-backend`,
 		{ env: environment(request),
 			stdio: ['pipe', 'pipe', 'inherit'] });
