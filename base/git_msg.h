@@ -21,17 +21,24 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Names of their own: git_* and GIT_* are libgit2's. */
-#define CHECKOUT_RESULTS(X)                                                     \
-	X(OK)                                                                   \
-	X(INVALID)    /* the URL or the directory cannot be used */             \
-	X(DIR_EXISTS) /* the directory is there and not empty */                \
-	X(AUTH)       /* credentials are missing or refused */                  \
-	X(NOT_FOUND)  /* no such repository */                                  \
-	X(NO_BRANCH)  /* no such branch, tag or commit */                       \
-	X(NETWORK)    /* no connection, no name, broken off */                  \
-	X(NO_SPACE)                                                             \
-	X(NEEDS_PROGRAM) /* only the git program can do that; it is not here */ \
+/*
+ * How a clone ended; names of their own, since git_* and GIT_* are libgit2's.
+ * INVALID: the URL or directory cannot be used. DIR_EXISTS: the directory is
+ * not empty. AUTH: credentials are missing or refused. NOT_FOUND: no such
+ * repository. NO_BRANCH: no such branch, tag or commit. NETWORK: no name, no
+ * connection, broken off. NEEDS_PROGRAM: only the git program can do that,
+ * and it is not here.
+ */
+#define CHECKOUT_RESULTS(X)                                                    \
+	X(OK)                                                                  \
+	X(INVALID)                                                             \
+	X(DIR_EXISTS)                                                          \
+	X(AUTH)                                                                \
+	X(NOT_FOUND)                                                           \
+	X(NO_BRANCH)                                                           \
+	X(NETWORK)                                                             \
+	X(NO_SPACE)                                                            \
+	X(NEEDS_PROGRAM)                                                       \
 	X(OTHER)
 
 enum checkout_result {

@@ -50,16 +50,29 @@ int fs_take(struct fs_op *op, int fd, off_t at, uint64_t *n);
 /** fs_pour(op, from, to): Copy the rest of file ${from} to ${to}. */
 int fs_pour(struct fs_op *op, int from, int to);
 
-/* ---- the operations ---- */
+/* ---- the operations, by the arguments that base/fs_msg.h lists ---- */
 
+/** fs_read_file(op): Send the head and the bytes. */
 int fs_read_file(struct fs_op *op);
+
+/**
+ * fs_write_file(op), fs_write_append(op), fs_write_patch(op):
+ * Take the content from fd 0; the new size in the head. A file that fails to
+ * be written or appended to is as it was.
+ */
 int fs_write_file(struct fs_op *op);
 int fs_write_append(struct fs_op *op);
 int fs_write_patch(struct fs_op *op);
+
+/** fs_list_dir(op): Send the head and the records. */
 int fs_list_dir(struct fs_op *op);
+
+/** fs_name_stat(op), fs_name_delete(op), fs_name_mkdir(op): One path. */
 int fs_name_stat(struct fs_op *op);
 int fs_name_delete(struct fs_op *op);
 int fs_name_mkdir(struct fs_op *op);
+
+/** fs_move_rename(op), fs_move_into(op): Two paths; head.which is set. */
 int fs_move_rename(struct fs_op *op);
 int fs_move_into(struct fs_op *op);
 
