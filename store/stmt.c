@@ -209,11 +209,22 @@ static enum err tx_do(struct store_conn *c, enum stmt_id id, struct errinfo *e)
 	return r == ERR_NONE ? stmt_step(&q, &row, e) : r;
 }
 
+/* Prepared before it is needed: giving up must not need memory. */
+static enum err tx_prepare(struct store_conn *c, enum store_db db,
+			   struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+
+	return stmt_use(c, tx_rollback_id[db], &q, e);
+}
+
 enum err tx_begin(struct tx *t, struct store_conn *c, enum store_db db,
 		  struct errinfo *e)
 {
-	enum err r;
+	enum err r = tx_prepare(c, db, e);
 
+	if (r != ERR_NONE)
+		return r;
 	must(!c->in_tx[db]);
 	db_lock(db);
 	c->in_tx[db] = true;
@@ -246,8 +257,9 @@ void tx_end(struct tx *t)
 	if (t->c == NULL)
 		return;
 	/* Some failures have rolled back already. */
-	if (!sqlite3_get_autocommit(t->c->db[t->db]))
-		must(tx_do(t->c, tx_rollback_id[t->db], &e) == ERR_NONE);
+	if (!sqlite3_get_autocommit(t->c->db[t->db]) &&
+	    tx_do(t->c, tx_rollback_id[t->db], &e) != ERR_NONE)
+		must(sqlite3_get_autocommit(t->c->db[t->db]));
 	t->c->in_tx[t->db] = false;
 	db_unlock(t->db);
 	t->c = NULL;

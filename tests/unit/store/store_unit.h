@@ -33,8 +33,8 @@ struct unit {
 	struct errinfo e;
 };
 
-static int unit_unlink(const char *path, const struct stat *st, int type,
-		       struct FTW *ftw)
+static inline int unit_unlink(const char *path, const struct stat *st, int type,
+			      struct FTW *ftw)
 {
 	(void)st;
 	(void)type;
@@ -42,7 +42,7 @@ static int unit_unlink(const char *path, const struct stat *st, int type,
 	return remove(path);
 }
 
-static int unit_setup(void **state)
+static inline int unit_setup(void **state)
 {
 	struct unit *u = calloc(1, sizeof(*u));
 	char path[96];
@@ -65,7 +65,7 @@ static int unit_setup(void **state)
 	return 0;
 }
 
-static int unit_teardown(void **state)
+static inline int unit_teardown(void **state)
 {
 	struct unit *u = *state;
 

@@ -1,0 +1,227 @@
+/* The command line as the operator runs it: the program beside this one. */
+#include <pwd.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "store/ctl_key.h"
+#include "store_unit.h"
+
+struct shell {
+	char dir[64];
+	char warren[4096];
+	struct buf out;
+	int status;
+};
+
+static const char *why_not(void)
+{
+	static char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
+	char *slash;
+
+	if (n < 0)
+		return "no /proc";
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (slash == NULL)
+		return "no directory";
+	memcpy(slash, "/warren", sizeof("/warren"));
+	if (access(path, X_OK) != 0)
+		return "warren is not built";
+	if (geteuid() == 0 && getpwnam("warren") == NULL)
+		return "there is no user warren";
+	return NULL;
+}
+
+static int shell_setup(void **state)
+{
+	struct shell *s = calloc(1, sizeof(*s));
+	ssize_t n;
+	char *slash;
+
+	if (s == NULL)
+		return -1;
+	s->out = (struct buf)BUF_INIT(1 << 20);
+	n = readlink("/proc/self/exe", s->warren, sizeof(s->warren) - 16);
+	slash = n > 0 ? strrchr(s->warren, '/') : NULL;
+	if (slash == NULL)
+		return -1;
+	memcpy(slash, "/warren", sizeof("/warren"));
+	snprintf(s->dir, sizeof(s->dir), "/tmp/unit-warren-XXXXXX");
+	if (mkdtemp(s->dir) == NULL || chmod(s->dir, 0755) != 0)
+		return -1;
+	*state = s;
+	return 0;
+}
+
+static int shell_teardown(void **state)
+{
+	struct shell *s = *state;
+
+	nftw(s->dir, unit_unlink, 16, FTW_DEPTH | FTW_PHYS);
+	buf_free(&s->out);
+	free(s);
+	return 0;
+}
+
+#define STEST(f) cmocka_unit_test_setup_teardown(f, shell_setup, shell_teardown)
+
+/* What it says, stderr too; its exit status in s->status. */
+static const char *warren(struct shell *s, const char *args)
+{
+	char line[8192], part[4096];
+	FILE *f;
+	size_t n;
+
+	snprintf(line, sizeof(line), "'%s' --data %s/data %s 2>&1", s->warren,
+		 s->dir, args);
+	buf_reset(&s->out);
+	f = popen(line, "r");
+	assert_non_null(f);
+	while ((n = fread(part, 1, sizeof(part), f)) > 0)
+		buf_add(&s->out, part, n);
+	s->status = pclose(f);
+	assert_true(WIFEXITED(s->status));
+	s->status = WEXITSTATUS(s->status);
+	return buf_str(&s->out);
+}
+
+static void expect_ok(struct shell *s, const char *args, const char *want)
+{
+	assert_string_equal(warren(s, args), want);
+	assert_int_equal(s->status, 0);
+}
+
+/* One line, beginning with our name, and not zero. */
+static void expect_refusal(struct shell *s, const char *args)
+{
+	const char *text = warren(s, args);
+
+	assert_int_equal(s->status, 1);
+	assert_memory_equal(text, "warren: ", 8);
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+}
+
+static void tenants_and_keys_come_and_go(void **state)
+{
+	struct shell *s = *state;
+	char key[CTL_KEY_LEN + 2], line[64];
+
+	expect_ok(s, "migrate", "");
+	expect_ok(s, "migrate", "");
+	expect_ok(s, "tenant list", "");
+	warren(s, "tenant add acme");
+	assert_int_equal(s->status, 0);
+	assert_memory_equal(warren(s, "tenant list"), "acme\t", 5);
+	snprintf(key, sizeof(key), "%.*s", CTL_KEY_LEN + 1,
+		 warren(s, "key add acme"));
+	assert_int_equal(strlen(key), CTL_KEY_LEN + 1);
+	assert_int_equal(key[CTL_KEY_LEN], '\n');
+	assert_non_null(strstr(warren(s, "key list"), "\tmanage\tvalid\n"));
+	snprintf(line, sizeof(line), "key revoke %.*s", CTL_KEY_PREFIX_LEN,
+		 key);
+	expect_ok(s, line, "");
+	expect_refusal(s, line);
+	assert_non_null(strstr(warren(s, "key list"), "\tmanage\trevoked\n"));
+	/* What the operator did is in the audit; the key is not. */
+	expect_ok(s, "sql 'SELECT action FROM audit ORDER BY at'",
+		  "action\ntenant.add\nkey.add\nkey.revoke\n");
+	warren(s, "sql 'SELECT * FROM audit'");
+	assert_null(strstr(buf_str(&s->out), key + CTL_KEY_PREFIX_LEN));
+}
+
+static void a_refusal_is_one_sentence_and_not_zero(void **state)
+{
+	struct shell *s = *state;
+
+	expect_refusal(s, "tenant list");
+	expect_ok(s, "migrate", "");
+	expect_refusal(s, "tenant add 'Not A Name'");
+	expect_refusal(s, "key add nobody");
+	expect_refusal(s, "key revoke wrn_00000000");
+	warren(s, "tenant add acme");
+	expect_refusal(s, "tenant add acme");
+	expect_refusal(s, "key add acme --scope god");
+	expect_refusal(s, "sql 'DELETE FROM tenants'");
+	expect_refusal(s, "sql 'SELECT hash FROM main.api_keys'");
+	expect_refusal(s, "sql 'SELECT 1; SELECT 2'");
+	warren(s, "");
+	assert_int_equal(s->status, 2);
+	assert_memory_equal(buf_str(&s->out), "usage: ", 7);
+	warren(s, "tenant");
+	assert_int_equal(s->status, 2);
+	warren(s, "--nope");
+	assert_int_equal(s->status, 2);
+}
+
+static void rows_are_shown_as_text_or_json(void **state)
+{
+	struct shell *s = *state;
+
+	expect_ok(s, "migrate", "");
+	expect_ok(s, "sql 'SELECT count(*) AS n FROM tenants'", "n\n0\n");
+	expect_ok(s, "sql \"SELECT 1 AS a, NULL AS b, char(9, 27) AS c\"",
+		  "a\tb\tc\n1\t\t\\t\\x1b\n");
+	expect_ok(
+	    s,
+	    "sql --json \"SELECT 1 AS a, NULL AS b, char(27, 233) AS c, "
+	    "0.5 AS d\"",
+	    "[{\"a\":1,\"b\":null,\"c\":\"\\u001b\xc3\xa9\",\"d\":0.5}]\n");
+	expect_ok(s,
+		  "sql --json \"SELECT CAST(x'61ff62' AS TEXT) AS t, x'00ff' "
+		  "AS b, 1e999 AS i\"",
+		  "[{\"t\":\"a\xef\xbf\xbd"
+		  "b\",\"b\":\"00ff\",\"i\":null}]\n");
+	expect_ok(s, "sql --json 'SELECT 1 AS a WHERE 0'", "[]\n");
+}
+
+static void root_leaves_no_file_of_its_own(void **state)
+{
+	struct shell *s = *state;
+	char path[128];
+	struct stat st;
+	const struct passwd *pw = getpwnam("warren");
+	const char *const names[] = {"ctl.db", "ctl.db-wal", "ctl.db-shm",
+				     "node.db", "logs.db"};
+
+	if (geteuid() != 0 || pw == NULL) {
+		print_message("skipped: needs root\n");
+		skip();
+	}
+	expect_ok(s, "migrate", "");
+	warren(s, "tenant add acme");
+	warren(s, "sql 'SELECT * FROM tenants'");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/data/db/%s", s->dir, names[i]);
+		if (stat(path, &st) == 0)
+			assert_int_equal(st.st_uid, pw->pw_uid);
+	}
+	snprintf(path, sizeof(path), "%s/data/db", s->dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, pw->pw_uid);
+	assert_int_equal(st.st_mode & 0007, 0);
+	snprintf(path, sizeof(path), "%s/data", s->dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	/* A directory of root's is not silently used. */
+	snprintf(path, sizeof(path), "%s/data/db", s->dir);
+	assert_int_equal(chown(path, 0, 0), 0);
+	expect_refusal(s, "tenant list");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    STEST(tenants_and_keys_come_and_go),
+	    STEST(a_refusal_is_one_sentence_and_not_zero),
+	    STEST(rows_are_shown_as_text_or_json),
+	    STEST(root_leaves_no_file_of_its_own),
+	};
+	const char *why = why_not();
+
+	if (why != NULL) {
+		printf("skipped: %s\n", why);
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
