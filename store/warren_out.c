@@ -148,10 +148,10 @@ static enum err out_row_json(struct warren_out *o,
 	for (size_t i = 0; i < n && r == ERR_NONE; i++) {
 		struct json_object *v = out_json_value(&values[i]);
 
-		if (v == NULL && values[i].type != SQL_NULL &&
-		    values[i].type != SQL_REAL)
-			r = out_nomem(e);
-		else if (json_object_object_add(row, o->names[i], v) != 0)
+		bool lost = v == NULL && values[i].type != SQL_NULL &&
+			    values[i].type != SQL_REAL;
+
+		if (lost || json_object_object_add(row, o->names[i], v) != 0)
 			r = out_nomem(e);
 	}
 	text = row != NULL ? json_object_to_json_string_ext(
