@@ -20,6 +20,8 @@ enum broker_type {
 #undef MSG
 };
 
+enum broker_network { BROKER_NET_NONE = 0, BROKER_NET_INTERNET = 1 };
+
 struct broker_req {
 	uint32_t magic;
 	uint32_t type;
@@ -29,7 +31,10 @@ struct broker_req {
 	uint64_t memory_bytes;
 	uint32_t cpu_millis;
 	uint32_t pids;
-	uint8_t zero[32];
+	uint64_t disk_bytes; /* 0: no limit */
+	uint32_t inodes;     /* 0: no limit */
+	uint32_t network;    /* enum broker_network */
+	uint8_t zero[16];
 };
 
 struct broker_reply {

@@ -83,7 +83,9 @@ static bool request_ok(const struct broker_req *r)
 		       r->memory_bytes <= (UINT64_C(1) << 44) &&
 		       r->memory_bytes % 4096 == 0 && r->cpu_millis >= 10 &&
 		       r->cpu_millis <= 1024 * 1000 && r->pids >= 4 &&
-		       r->pids <= 1U << 22;
+		       r->pids <= 1U << 22 &&
+		       r->disk_bytes <= (UINT64_C(1) << 44) &&
+		       r->network <= BROKER_NET_INTERNET;
 	case BROKER_NONE:
 		break;
 	}
