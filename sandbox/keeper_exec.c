@@ -397,7 +397,7 @@ void exec_failed(struct exec *x, uint8_t step, uint32_t sys)
 		return;
 	if (step == INIT_STEP_CWD || step == INIT_STEP_EXEC) {
 		code = ERR_NOT_FOUND;
-		what = step == INIT_STEP_CWD ? "cwd" : "exec";
+		what = step == INIT_STEP_CWD ? "cwd" : "argv";
 	} else if (step == INIT_STEP_CLONE) {
 		code = ERR_LIMIT;
 		what = "processes";
