@@ -83,8 +83,7 @@ static int set_up_net(void)
 	memcpy(r.ifr_name, "lo", 3);
 	if (s < 0 || ioctl(s, SIOCSIFFLAGS, &r) < 0)
 		return -1;
-	return put_sysctl("/proc/sys/net/ipv4/ip_unprivileged_port_start",
-			  "0");
+	return put_sysctl("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
 }
 
 static int make_net_ns(void)
@@ -156,8 +155,7 @@ static enum err berth_make(struct berth_pool *pool, struct berth *b,
 	return ERR_NONE;
 }
 
-enum err berth_take(struct berth_pool *pool, struct berth *b,
-		    struct errinfo *e)
+enum err berth_take(struct berth_pool *pool, struct berth *b, struct errinfo *e)
 {
 	if (pool->nready == 0)
 		return berth_make(pool, b, e);

@@ -26,8 +26,8 @@
 
 struct berth {
 	uint32_t slot;
-	int user_ns;  /* 0.. -> the slot's ids: the sandbox's own; maps images */
-	int disk_ns;  /* disk ids -> the slot's ids: for the upper layers */
+	int user_ns; /* 0.. -> the slot's ids: the sandbox's own; maps images */
+	int disk_ns; /* disk ids -> the slot's ids: for the upper layers */
 	int net_ns;
 };
 

@@ -76,8 +76,7 @@ static bool request_ok(const struct broker_req *r)
 	case BROKER_DESTROY:
 		return name_ok(r->id, sizeof(r->id)) && id_sandbox_ok(r->id);
 	case BROKER_START:
-		return name_ok(r->id, sizeof(r->id)) &&
-		       id_sandbox_ok(r->id) &&
+		return name_ok(r->id, sizeof(r->id)) && id_sandbox_ok(r->id) &&
 		       name_ok(r->image, sizeof(r->image)) &&
 		       r->memory_bytes >= (16U << 20) &&
 		       r->memory_bytes <= (UINT64_C(1) << 44) &&
@@ -206,8 +205,9 @@ static bool peer_allowed(struct broker *b, int fd)
 static void on_listen(void *arg, uint32_t events)
 {
 	struct broker *b = arg;
-	OWN(own_fd) int fd = accept4(b->listen.fd, NULL, NULL,
-				     SOCK_CLOEXEC | SOCK_NONBLOCK);
+	OWN(own_fd)
+	int fd = accept4(b->listen.fd, NULL, NULL,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct peer *p;
 
 	(void)events;
@@ -282,16 +282,16 @@ static enum err make_run_dirs(struct broker *b, struct errinfo *e)
 
 static enum err open_data(struct broker *b, struct errinfo *e)
 {
-	OWN(own_fd) int data =
-	    open(b->conf.data, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	OWN(own_fd)
+	int data = open(b->conf.data, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	struct stat st;
 
 	if (data < 0)
 		return err_set(e, ERR_IO, errno, "%s", b->conf.data);
 	if (mkdirat(data, "sandboxes", 0700) < 0 && errno != EEXIST)
 		return err_set(e, ERR_IO, errno, "sandboxes");
-	b->sandboxes = openat(data, "sandboxes", O_DIRECTORY | O_RDONLY |
-						     O_NOFOLLOW | O_CLOEXEC);
+	b->sandboxes = openat(data, "sandboxes",
+			      O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	b->images = openat(data, "images",
 			   O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (b->sandboxes < 0 || b->images < 0)
@@ -317,8 +317,7 @@ static enum err open_programs(struct broker *b, int *dir, struct errinfo *e)
 	*slash = '\0';
 	*dir = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	b->init_program = openat(*dir, "warren-init", O_RDONLY | O_CLOEXEC);
-	b->keeper_program =
-	    openat(*dir, "warren-keeper", O_RDONLY | O_CLOEXEC);
+	b->keeper_program = openat(*dir, "warren-keeper", O_RDONLY | O_CLOEXEC);
 	if (b->init_program < 0 || b->keeper_program < 0)
 		return err_set(e, ERR_IO, errno, "warren-init, warren-keeper");
 	return ERR_NONE;
@@ -330,8 +329,8 @@ static enum err listen_at(struct broker *b, const char *name, int type,
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	char path[sizeof(a.sun_path)];
-	OWN(own_fd) int fd =
-	    socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	OWN(own_fd)
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s.new",
 			 b->conf.run, name);
 

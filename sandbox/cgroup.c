@@ -17,8 +17,7 @@
 #define CGROUP2_SUPER_MAGIC 0x63677270
 #endif
 
-static const char *const v1_names[CGROUP_V1_COUNT] = {"memory", "pids",
-						      "cpu"};
+static const char *const v1_names[CGROUP_V1_COUNT] = {"memory", "pids", "cpu"};
 
 static int open_dir(int at, const char *path)
 {
@@ -77,8 +76,8 @@ static int make_instance(int parent, const char *instance)
 static bool v2_has_controllers(int mount)
 {
 	char text[512];
-	OWN(own_fd) int fd =
-	    openat(mount, "cgroup.controllers", O_RDONLY | O_CLOEXEC);
+	OWN(own_fd)
+	int fd = openat(mount, "cgroup.controllers", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	if (n < 0)

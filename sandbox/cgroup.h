@@ -22,10 +22,10 @@ enum cgroup_control { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU };
 
 /* Descriptors of the instance's directories; -1 where there is none. */
 struct cgroup_root {
-	int v2;                   /* the instance's v2 directory */
-	int v1[CGROUP_V1_COUNT];  /* the same below v1 controllers */
-	bool v2_limits;           /* memory, pids and cpu are v2's */
-	char fast[256];           /* where the fast hierarchy is mounted */
+	int v2;                  /* the instance's v2 directory */
+	int v1[CGROUP_V1_COUNT]; /* the same below v1 controllers */
+	bool v2_limits;          /* memory, pids and cpu are v2's */
+	char fast[256];          /* where the fast hierarchy is mounted */
 };
 
 struct cgroup_limits {

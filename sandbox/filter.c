@@ -57,9 +57,9 @@ static int add_socket(scmp_filter_ctx c)
 	int r = 0;
 
 	for (size_t i = 0; i < 3 && r == 0; i++)
-		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-				     SCMP_A0(SCMP_CMP_EQ,
-					     (scmp_datum_t)families[i]));
+		r = seccomp_rule_add(
+		    c, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
+		    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
 	if (r == 0) /* NETLINK_ROUTE: getifaddrs */
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
 				     SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
@@ -69,11 +69,9 @@ static int add_socket(scmp_filter_ctx c)
 
 static int add_conditional(scmp_filter_ctx c)
 {
-	static const uint64_t personas[] = {0, 8, 0x20000, 0x20008,
-					    0xffffffff};
+	static const uint64_t personas[] = {0, 8, 0x20000, 0x20008, 0xffffffff};
 	int r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-				 SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEW_ANY,
-					 0));
+				 SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEW_ANY, 0));
 
 	if (r == 0)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone3), 0);
@@ -137,6 +135,5 @@ void filter_free(struct filter *p)
 
 int filter_load(const struct filter *p)
 {
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
-			    &p->fprog);
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &p->fprog);
 }

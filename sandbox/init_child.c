@@ -102,8 +102,7 @@ static int child_fds(const struct init_spawn *s, int report)
 	for (int i = 0; i < s->nfds; i++)
 		if (dup2(up[i], i) < 0)
 			return -1;
-	if (dup2(moved, s->nfds) < 0 ||
-	    fcntl(s->nfds, F_SETFD, FD_CLOEXEC) < 0)
+	if (dup2(moved, s->nfds) < 0 || fcntl(s->nfds, F_SETFD, FD_CLOEXEC) < 0)
 		return -1;
 	if (close_range((unsigned)s->nfds + 1, ~0U, 0) < 0)
 		return -1;
@@ -130,8 +129,7 @@ static void child_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-noreturn static void child_main(const struct init_spawn *s,
-						 int report)
+noreturn static void child_main(const struct init_spawn *s, int report)
 {
 	int moved = child_fds(s, report);
 

@@ -97,7 +97,7 @@ struct keeper {
 	struct client *clients;
 	struct port *ports;
 	struct loop_timer sweep;
-	bool gone; /* the sandbox ended; only goodbyes are left */
+	bool gone;          /* the sandbox ended; only goodbyes are left */
 	int64_t goodbye_ms; /* until then */
 };
 

@@ -164,8 +164,7 @@ broken:
 
 static bool attach_waits(const struct attach *a)
 {
-	return a->exec->state != EXEC_STARTING &&
-	       a->next < a->exec->ring.next;
+	return a->exec->state != EXEC_STARTING && a->next < a->exec->ring.next;
 }
 
 /* Round after round over its attachments, so that none starves another. */
@@ -296,8 +295,9 @@ static bool client_allowed(const struct keeper *k, int fd)
 
 void client_accept(struct keeper *k)
 {
-	OWN(own_fd) int fd =
-	    accept4(k->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	OWN(own_fd)
+	int fd = accept4(k->listen.fd, NULL, NULL,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *c;
 
 	if (fd < 0 || !client_allowed(k, fd))

@@ -152,8 +152,7 @@ void exec_event(struct exec *x, enum event_kind kind, const void *data,
 {
 	if (!ring_add(&x->ring, kind, data, len)) {
 		x->ring.dropped_bytes += len;
-		log_line(LOG_ERROR, "no memory for an event of %zu bytes",
-			 len);
+		log_line(LOG_ERROR, "no memory for an event of %zu bytes", len);
 		return;
 	}
 	client_wake(x);
@@ -267,9 +266,8 @@ static uint64_t oom_count(const struct keeper *k)
 {
 	char text[1024];
 	const char *at;
-	ssize_t n = k->oom_fd < 0
-			? -1
-			: pread(k->oom_fd, text, sizeof(text) - 1, 0);
+	ssize_t n = k->oom_fd < 0 ? -1
+				  : pread(k->oom_fd, text, sizeof(text) - 1, 0);
 
 	if (n <= 0)
 		return 0;

@@ -66,11 +66,18 @@ void exec_sweep(struct keeper *k);
 /** exec_item(x, item): What LIST, STATUS and SUBSCRIBE tell of it. */
 void exec_item(const struct exec *x, struct keeper_item *item);
 
-/* ---- answers of init ---- */
+/* ---- answers of init; what does not fit the state is ignored ---- */
 
+/** exec_spawned(x, pid): It runs, as ${pid} inside. */
 void exec_spawned(struct exec *x, uint32_t pid);
+
+/** exec_failed(x, step, sys): It never ran; ${x} is freed. */
 void exec_failed(struct exec *x, uint8_t step, uint32_t sys);
+
+/** exec_exited(x, signalled, status, empty): Its main process was reaped. */
 void exec_exited(struct exec *x, bool signalled, uint32_t status, bool empty);
+
+/** exec_emptied(x): The last that it had started is gone. */
 void exec_emptied(struct exec *x);
 
 #endif

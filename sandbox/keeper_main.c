@@ -101,7 +101,8 @@ int main(int argc, char **argv)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	if (k.null_fd < 0 || !drop((uid_t)strtoul(argv[2], NULL, 10), argv[4])) {
+	if (k.null_fd < 0 ||
+	    !drop((uid_t)strtoul(argv[2], NULL, 10), argv[4])) {
 		log_line(LOG_ERROR, "keeper cannot drop its powers");
 		return 1;
 	}

@@ -211,9 +211,9 @@ static int link_connect(struct link *l, bool v6)
 	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6,
 				  .sin6_port = htons(l->port->number),
 				  .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	OWN(own_fd) int fd = socket(v6 ? AF_INET6 : AF_INET,
-				    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-				    0);
+	OWN(own_fd)
+	int fd = socket(v6 ? AF_INET6 : AF_INET,
+			SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r, one = 1;
 
 	l->tried_v6 = v6;
@@ -225,8 +225,8 @@ static int link_connect(struct link *l, bool v6)
 	if (r < 0 && errno != EINPROGRESS)
 		return v6 ? -1 : link_connect(l, true);
 	l->connecting = true; /* writable, or refused: the loop tells */
-	if (loop_add(&l->port->keeper->loop, &l->server, fd,
-		     EPOLLIN | EPOLLOUT, on_server, l, NULL) != ERR_NONE)
+	if (loop_add(&l->port->keeper->loop, &l->server, fd, EPOLLIN | EPOLLOUT,
+		     on_server, l, NULL) != ERR_NONE)
 		return -1;
 	STEAL_FD(fd);
 	return 0;
@@ -235,8 +235,9 @@ static int link_connect(struct link *l, bool v6)
 static void on_listen(void *arg, uint32_t events)
 {
 	struct port *p = arg;
-	OWN(own_fd) int fd =
-	    accept4(p->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	OWN(own_fd)
+	int fd = accept4(p->listen.fd, NULL, NULL,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct link *l;
 
 	(void)events;
@@ -247,8 +248,8 @@ static void on_listen(void *arg, uint32_t events)
 		return;
 	l->port = p;
 	l->server.fd = -1;
-	if (loop_add(&p->keeper->loop, &l->client, fd, 0, on_client, l,
-		     NULL) != ERR_NONE) {
+	if (loop_add(&p->keeper->loop, &l->client, fd, 0, on_client, l, NULL) !=
+	    ERR_NONE) {
 		free(l);
 		return;
 	}

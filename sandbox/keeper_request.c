@@ -108,8 +108,8 @@ static bool do_start(struct client *c, struct wire_msg *msg)
 	return true;
 }
 
-static enum err run_new(struct keeper *k, const char *kernel_id,
-			const char *id, uint64_t ring_bytes, struct exec **out,
+static enum err run_new(struct keeper *k, const char *kernel_id, const char *id,
+			uint64_t ring_bytes, struct exec **out,
 			struct exec **kernel, struct errinfo *e)
 {
 	*kernel = exec_find(k, kernel_id);
@@ -364,12 +364,18 @@ static bool do_ack(struct client *c, struct wire_msg *msg)
 bool request_handle(struct client *c, struct wire_msg *msg)
 {
 	static bool (*const table[])(struct client *, struct wire_msg *) = {
-	    [KM_START] = do_start,	   [KM_RUN] = do_run,
-	    [KM_ATTACH] = do_attach,	   [KM_SIGNAL] = do_signal,
-	    [KM_KILL] = do_kill,	   [KM_STDIN] = do_stdin,
-	    [KM_STATUS] = do_status,	   [KM_LIST] = do_list,
-	    [KM_FORGET] = do_forget,	   [KM_PORT_OPEN] = do_port_open,
-	    [KM_PORT_CLOSE] = do_port_close, [KM_SUBSCRIBE] = do_subscribe,
+	    [KM_START] = do_start,
+	    [KM_RUN] = do_run,
+	    [KM_ATTACH] = do_attach,
+	    [KM_SIGNAL] = do_signal,
+	    [KM_KILL] = do_kill,
+	    [KM_STDIN] = do_stdin,
+	    [KM_STATUS] = do_status,
+	    [KM_LIST] = do_list,
+	    [KM_FORGET] = do_forget,
+	    [KM_PORT_OPEN] = do_port_open,
+	    [KM_PORT_CLOSE] = do_port_close,
+	    [KM_SUBSCRIBE] = do_subscribe,
 	    [KM_ACK] = do_ack,
 	};
 

@@ -229,8 +229,8 @@ static void on_report(void *arg, uint32_t events)
 static int keeper_socket(struct broker *b, const char *id)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	OWN(own_fd) int fd =
-	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	OWN(own_fd)
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	char path[sizeof(a.sun_path)];
 	int n = snprintf(path, sizeof(path), "%s/keepers/%s.sock", b->conf.run,
 			 id);
@@ -372,8 +372,8 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 		berth_free_slot(&b->berths, l->slot);
 		return r;
 	}
-	r = cgroup_make(&b->cgroups, l->id, &limits,
-			berth_uid(l->slot, 65533), e);
+	r = cgroup_make(&b->cgroups, l->id, &limits, berth_uid(l->slot, 65533),
+			e);
 	if (r != ERR_NONE) {
 		berth_free_slot(&b->berths, l->slot);
 		return r;
@@ -395,12 +395,13 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 enum err live_start(struct broker *b, const struct broker_req *req,
 		    struct live **out, struct errinfo *e)
 {
-	OWN(start_fds_close) struct live_start_fds f = {.keeper = {-1, -1},
-							.listen = -1,
-							.cgroup = -1,
-							.oom = -1,
-							.layers = LIVE_LAYERS_NONE,
-							.berth = BERTH_NONE};
+	OWN(start_fds_close)
+	struct live_start_fds f = {.keeper = {-1, -1},
+				   .listen = -1,
+				   .cgroup = -1,
+				   .oom = -1,
+				   .layers = LIVE_LAYERS_NONE,
+				   .berth = BERTH_NONE};
 	struct live *l = live_new(b, req->id);
 	enum err r;
 

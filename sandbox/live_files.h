@@ -21,7 +21,7 @@ struct live_layers {
 
 #define LIVE_LAYERS_NONE                                                       \
 	{                                                                      \
-		.image = -1, .usr_over = -1, .usr = -1, .files = -1             \
+		.image = -1, .usr_over = -1, .usr = -1, .files = -1            \
 	}
 
 /**

@@ -136,8 +136,11 @@ static int dev_tree(int root, const struct mount_plan *p)
 	static const struct {
 		const char *name;
 		unsigned minor_nr;
-	} nodes[] = {
-	    {"null", 3}, {"zero", 5}, {"full", 7}, {"random", 8}, {"urandom", 9}};
+	} nodes[] = {{"null", 3},
+		     {"zero", 5},
+		     {"full", 7},
+		     {"random", 8},
+		     {"urandom", 9}};
 	static const char *const links[][2] = {{"/proc/self/fd", "fd"},
 					       {"fd/0", "stdin"},
 					       {"fd/1", "stdout"},
@@ -191,8 +194,8 @@ static int root_tree(const struct mount_plan *p, int *root)
 	OWN(own_fd) int m = overlay(p->image, -1, p->files, "root");
 	OWN(own_fd) int at = -1;
 
-	if (m < 0 || move_mount(m, "", AT_FDCWD, p->point,
-				MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	if (m < 0 ||
+	    move_mount(m, "", AT_FDCWD, p->point, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -1;
 	*root = STEAL_FD(m);
 	if (p->usr_over >= 0 && usr_tree(p, *root) < 0)

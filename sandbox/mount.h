@@ -13,10 +13,10 @@
 struct mount_plan {
 	const char *point; /* an empty directory of the host to build on */
 	int image;         /* the image's root directory */
-	int usr_over;      /* -1, or what lies over the machine's own /usr … */
-	int usr;           /* … and that */
-	int files;         /* the sandbox's own: {root,usr}/{upper,work} */
-	uid_t root_uid;    /* the sandbox's root, as the host sees it */
+	int usr_over;   /* -1, or what lies over the machine's own /usr … */
+	int usr;        /* … and that */
+	int files;      /* the sandbox's own: {root,usr}/{upper,work} */
+	uid_t root_uid; /* the sandbox's root, as the host sees it */
 	uint64_t tmp_bytes;
 	uint64_t shm_bytes;
 };

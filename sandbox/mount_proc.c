@@ -10,14 +10,14 @@
 #include "sandbox/mount_proc.h"
 
 static const char *const masked_files[] = {
-    "kcore",	  "keys",	  "key-users",	  "latency_stats",
-    "timer_list", "sched_debug",  "kallsyms",	  "kmsg",
-    "interrupts", "slabinfo",	  "vmallocinfo",  "pagetypeinfo",
-    "cmdline",	  "config.gz",	  "iomem",	  "ioports",
-    "diskstats",  "partitions",	  "buddyinfo",	  "zoneinfo",
-    "vmstat",	  "softirqs",	  "devices",	  "modules",
-    "consoles",	  "crypto",	  "locks",	  "swaps",
-    "misc",	  "timer_stats",  "sysrq-trigger",
+    "kcore",      "keys",        "key-users",     "latency_stats",
+    "timer_list", "sched_debug", "kallsyms",      "kmsg",
+    "interrupts", "slabinfo",    "vmallocinfo",   "pagetypeinfo",
+    "cmdline",    "config.gz",   "iomem",         "ioports",
+    "diskstats",  "partitions",  "buddyinfo",     "zoneinfo",
+    "vmstat",     "softirqs",    "devices",       "modules",
+    "consoles",   "crypto",      "locks",         "swaps",
+    "misc",       "timer_stats", "sysrq-trigger",
 };
 
 static const char *const masked_dirs[] = {"acpi", "asound", "scsi", "driver",
@@ -27,7 +27,8 @@ static const char *const read_only[] = {"bus", "fs", "irq", "sys"};
 /* Cover proc/name with the host's /dev/null, verified to be that. */
 static int mask_file(int proc, const char *name)
 {
-	OWN(own_fd) int at = openat(proc, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	OWN(own_fd)
+	int at = openat(proc, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	OWN(own_fd) int null = -1;
 	struct stat st;
 
@@ -46,8 +47,9 @@ static int mask_file(int proc, const char *name)
 
 static int mask_dir(int proc, const char *name)
 {
-	OWN(own_fd) int at = openat(proc, name, O_PATH | O_NOFOLLOW |
-						    O_DIRECTORY | O_CLOEXEC);
+	OWN(own_fd)
+	int at = openat(proc, name,
+			O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
 	OWN(own_fd) int fs = -1;
 	OWN(own_fd) int m = -1;
 
@@ -67,16 +69,17 @@ static int mask_dir(int proc, const char *name)
 
 static int make_read_only(int proc, const char *name)
 {
-	struct mount_attr a = {.attr_set = MOUNT_ATTR_RDONLY |
-					   MOUNT_ATTR_NOSUID |
-					   MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC};
-	OWN(own_fd) int at = openat(proc, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct mount_attr a = {
+	    .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+			MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC};
+	OWN(own_fd)
+	int at = openat(proc, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	OWN(own_fd) int m = -1;
 
 	if (at < 0)
 		return errno == ENOENT ? 0 : -1;
-	m = open_tree(at, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
-				  AT_EMPTY_PATH);
+	m = open_tree(at, "",
+		      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 	if (m < 0 || mount_setattr(m, "", AT_EMPTY_PATH, &a, sizeof(a)) < 0)
 		return -1;
 	return mount_onto(m, at);

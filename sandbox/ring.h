@@ -20,12 +20,12 @@ struct ring_event {
 struct ring {
 	struct ring_event **slots; /* circular */
 	size_t cap;
-	size_t head; /* slot of first */
+	size_t head;    /* slot of first */
 	uint64_t first; /* oldest seq that is there; next when empty */
 	uint64_t next;
 	size_t bytes;
 	size_t max_bytes;
-	uint64_t total; /* bytes of all events so far */
+	uint64_t total;         /* bytes of all events so far */
 	uint64_t dropped_bytes; /* of data, so far */
 };
 

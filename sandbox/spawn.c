@@ -64,9 +64,9 @@ static int set_rlimits(void)
 		int what;
 		rlim_t most;
 	} limits[] = {
-	    {RLIMIT_CORE, 0},	     {RLIMIT_NOFILE, 65536},
+	    {RLIMIT_CORE, 0},           {RLIMIT_NOFILE, 65536},
 	    {RLIMIT_MEMLOCK, 64 << 10}, {RLIMIT_MSGQUEUE, 800 << 10},
-	    {RLIMIT_SIGPENDING, 4096}, {RLIMIT_STACK, 8 << 20},
+	    {RLIMIT_SIGPENDING, 4096},  {RLIMIT_STACK, 8 << 20},
 	};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -183,8 +183,7 @@ static enum spawn_step confine(const struct spawn_plan *p, int null,
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
 	    errno != ENOSYS)
 		return SPAWN_KEYRING;
-	if (setgroups(0, NULL) < 0 ||
-	    setns(p->user_ns, CLONE_NEWUSER) < 0)
+	if (setgroups(0, NULL) < 0 || setns(p->user_ns, CLONE_NEWUSER) < 0)
 		return SPAWN_USER_NS;
 	if (unshare(CLONE_NEWNS) < 0)
 		return SPAWN_MOUNT_NS;
@@ -205,7 +204,8 @@ noreturn static void child_main(const struct spawn_plan *p, int go, int report)
 	char name[] = "warren-init";
 	char *const argv[] = {name, NULL};
 	char *const env[] = {NULL};
-	int proc_user = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int proc_user = open("/proc/sys/user",
+			     O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	enum spawn_step step;
 
