@@ -19,6 +19,7 @@
 
 #define KEEPER_LIVE_MAX 1024  /* executions that run at a time */
 #define KEEPER_ENDED_KEEP 256 /* ended ones kept for readers */
+#define KEEPER_ENDED_MAX 4096 /* and for a recorder that is behind */
 
 struct client;
 struct attach;

@@ -14,6 +14,7 @@
 #include "sandbox/keeper_init.h"
 #include "sandbox/keeper_kernel.h"
 #include "sandbox/keeper_pipe.h"
+#include "sandbox/keeper_request.h"
 
 #define RING_BYTES_MAX (64U << 20)
 #define GRACE_DEFAULT_MS 2000
@@ -122,9 +123,19 @@ void exec_item(const struct exec *x, struct keeper_item *item)
 	};
 }
 
+static bool recorded(const struct exec *x)
+{
+	const struct client *c = x->keeper->clients;
+
+	while (c != NULL && !c->subscribed)
+		c = c->next;
+	return c == NULL || x->acked + 1 >= x->ring.next;
+}
+
 /*
  * Ended ones stay for readers who come late, the newest KEEPER_ENDED_KEEP of
- * them; one whose pipes are held by a survivor stays until those are closed.
+ * them; one that the recorder has not committed stays, if there are not very
+ * many; one whose pipes are held by a survivor stays until those are closed.
  */
 void exec_sweep(struct keeper *k)
 {
@@ -140,8 +151,10 @@ void exec_sweep(struct keeper *k)
 			keep--;
 			continue;
 		}
-		if (!held)
-			exec_free(x);
+		if (held || (x->kind != EXEC_FS && !recorded(x) &&
+			     k->nended < KEEPER_ENDED_MAX))
+			continue;
+		exec_free(x);
 	}
 }
 

@@ -180,6 +180,7 @@ static bool do_attach(struct client *c, struct wire_msg *msg)
 		return true;
 	}
 	a->follow = follow;
+	a->owner = c->subscribed; /* what is logged is logged whole */
 	wire_u64(&b, x->ring.first);
 	wire_u64(&b, x->ring.next);
 	wire_u8(&b, x->state == EXEC_ENDED);
