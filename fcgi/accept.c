@@ -34,9 +34,9 @@ static struct {
 	int listen_fd;
 	atomic_int open; /* connections there are */
 	atomic_bool draining;
-	bool orphan;	  /* the broker ended */
+	bool orphan;      /* the broker ended */
 	struct stat path; /* of our socket's name, when we began */
-	/* By descriptor: since when it waits for a request, 0 if it does not. */
+	/* By descriptor: since when it waits for a request; 0: it does not. */
 	_Atomic int64_t *idle_ms;
 	int fd_max;
 } accept_state = {.epoll_fd = -1};
@@ -155,8 +155,8 @@ static enum err accept_open(int signal_fd, struct errinfo *e)
 
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return err_set(e, ERR_IO, errno, "limit of descriptors");
-	accept_state.fd_max =
-	    files.rlim_cur < FDS_MAX ? (int)files.rlim_cur : FDS_MAX;
+	accept_state.fd_max = files.rlim_cur < FDS_MAX ? (int)files.rlim_cur
+						       : FDS_MAX;
 	accept_state.idle_ms = calloc((size_t)accept_state.fd_max,
 				      sizeof(*accept_state.idle_ms));
 	if (accept_state.idle_ms == NULL)
@@ -255,8 +255,8 @@ static void accept_end_idle(void)
 	}
 }
 
-static void accept_dispatch(const struct epoll_event *evs, int n,
-			    int signal_fd, int64_t *until_ms)
+static void accept_dispatch(const struct epoll_event *evs, int n, int signal_fd,
+			    int64_t *until_ms)
 {
 	int64_t now = accept_now_us();
 

@@ -25,7 +25,8 @@ void accept_block_signals(void);
 /**
  * accept_run(w, listen_fd, e):
  * Serve until SIGTERM or SIGINT, or until a new broker has put its own
- * socket in the place of ours; then finish what is being served and return. Errors: ERR_IO when epoll or the socket cannot be used.
+ * socket in the place of ours; then finish what is being served and return.
+ * Errors: ERR_IO when epoll or the socket cannot be used.
  */
 FALLIBLE enum err accept_run(const struct worker *w, int listen_fd,
 			     struct errinfo *e);

@@ -85,8 +85,7 @@ static enum err body_refused(struct request *rq, const struct errinfo *why,
 	}
 	if (in->syntax)
 		return err_http_fail(rq, e, HTTP_INVALID_JSON,
-				     "The body is not valid JSON: %s",
-				     in->why);
+				     "The body is not valid JSON: %s", in->why);
 	if (in->field[0] == '\0')
 		return err_http_fail(rq, e, HTTP_INVALID_JSON, "The body %s",
 				     in->why);
@@ -96,8 +95,8 @@ static enum err body_refused(struct request *rq, const struct errinfo *why,
 enum err body_json(struct request *rq, const struct json_field *fields,
 		   size_t n, void *out, struct errinfo *e)
 {
-	OWN(buf_free) struct buf b =
-	    BUF_INIT(rq->route->body_max_bytes + 2 * BODY_STEP);
+	OWN(buf_free)
+	struct buf b = BUF_INIT(rq->route->body_max_bytes + 2 * BODY_STEP);
 	struct errinfo why = {0};
 	enum err r = body_all(rq, &b, e);
 

@@ -10,7 +10,7 @@ static const struct duration_unit {
 	const char *name;
 	int64_t ms;
 } duration_units[] = {
-	{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1},
+    {"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1},
 };
 
 #define UNITS (sizeof(duration_units) / sizeof(duration_units[0]))

@@ -18,7 +18,7 @@ struct code_row {
 };
 
 static const struct code_row code_rows[] = {
-	{"UNKNOWN_ERROR", 500, NULL},
+    {"UNKNOWN_ERROR", 500, NULL},
 #define CODE(name, status, suggestion) {#name, status, suggestion},
 #include "fcgi/wire_codes.def"
 #undef CODE
@@ -211,7 +211,6 @@ void err_http_answer(struct request *rq, enum err r, const struct errinfo *e)
 		answer_header(rq, "Retry-After", "%u",
 			      f->retry_after > 0 ? f->retry_after : 1);
 	err_http_body(rq, &o);
-	if (answer_json(rq, err_http_status(f->code), &o, &ignored) !=
-	    ERR_NONE)
+	if (answer_json(rq, err_http_status(f->code), &o, &ignored) != ERR_NONE)
 		answer_empty(rq, err_http_status(f->code));
 }

@@ -21,8 +21,8 @@ enum http_code {
 struct failure {
 	enum http_code code; /* HTTP_CODE_NONE: nothing failed */
 	char message[512];
-	char operation[32];   /* "file.read", …; "" for none */
-	unsigned retry_after; /* seconds; 0: no such header */
+	char operation[32];      /* "file.read", …; "" for none */
+	unsigned retry_after;    /* seconds; 0: no such header */
 	struct json_out context; /* an open object; built when first used */
 };
 
@@ -62,7 +62,10 @@ void err_http_answer(struct request *rq, enum err r, const struct errinfo *e);
 /** err_http_of(r): The code that stands for a bare error. */
 enum http_code err_http_of(enum err r);
 
+/** err_http_name(code): "PROCESS_NOT_FOUND", … */
 const char *err_http_name(enum http_code code);
+
+/** err_http_status(code): 404, … */
 int err_http_status(enum http_code code);
 
 #endif

@@ -92,8 +92,8 @@ static enum err exec_body_command(struct request *rq, struct exec_body *x,
 	if (!buf_ok(&x->shown))
 		return err_http_field(rq, e, "argv", "too long");
 	x->command = buf_str(&x->shown);
-	if (json_object_get_string_len(
-		json_object_array_get_idx(x->argv, 0)) == 0)
+	if (json_object_get_string_len(json_object_array_get_idx(x->argv, 0)) ==
+	    0)
 		return err_http_fail(rq, e, HTTP_INVALID_COMMAND,
 				     "The command is empty");
 	return launch_argv(&x->launch, x->argv, e);
@@ -117,8 +117,8 @@ enum err exec_body_launch(struct request *rq, struct exec_body *x,
 			  struct keeper_start *s, struct errinfo *e)
 {
 	enum err r = launch_env(rq, &x->launch, x->env, e);
-	const struct json_blob *in =
-	    x->stdin_text.p != NULL ? &x->stdin_text : &x->stdin_base64;
+	const struct json_blob *in = x->stdin_text.p != NULL ? &x->stdin_text
+							     : &x->stdin_base64;
 
 	if (r != ERR_NONE)
 		return r;

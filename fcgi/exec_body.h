@@ -24,7 +24,7 @@ struct exec_body {
 	bool auto_cleanup;
 	/* Found from the above: */
 	bool base64;
-	bool keep; /* the client's end is not the program's */
+	bool keep;        /* the client's end is not the program's */
 	struct buf shown; /* the command to show: argv joined */
 	struct launch launch;
 };

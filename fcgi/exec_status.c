@@ -104,8 +104,7 @@ void exec_status_of(const struct exec_live *live, const struct exec_row *row,
 	}
 	if (out->reason == END_TIMED_OUT)
 		out->exit_code = EXIT_TIMED_OUT;
-	out->status = exec_status_word(out->ended, out->reason,
-				       out->exit_code);
+	out->status = exec_status_word(out->ended, out->reason, out->exit_code);
 }
 
 void exec_status_put(struct json_out *o, const struct exec_status *s)

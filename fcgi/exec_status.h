@@ -25,7 +25,7 @@ struct exec_live {
 		int exit_code;
 		enum end_reason reason;
 		int64_t ended_ms;
-	} *rows;
+	} * rows;
 	size_t n;
 	bool alive;
 	int64_t read_ms; /* unix ms, when it was asked */

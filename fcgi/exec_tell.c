@@ -73,8 +73,7 @@ enum err exec_tell_encoding(struct request *rq, struct exec_tell *t,
 
 	(void)route_query(rq, "encoding", enc, sizeof(enc));
 	t->base64 = strcmp(enc, "base64") == 0;
-	if (!t->base64 && strcmp(enc, "utf-8") != 0 &&
-	    strcmp(enc, "utf8") != 0)
+	if (!t->base64 && strcmp(enc, "utf-8") != 0 && strcmp(enc, "utf8") != 0)
 		return err_http_field(rq, e, "encoding",
 				      "must be utf-8 or base64");
 	return ERR_NONE;

@@ -89,7 +89,7 @@ struct wait_all {
 	struct wait_one {
 		id_text_t id;
 		uint64_t after;
-	} *rows;
+	} * rows;
 	size_t n;
 };
 
@@ -117,8 +117,7 @@ static enum err wait_all_add(void *ctx, const struct keeper_item *item,
 
 /* TERM to each first, so that their graces run side by side. */
 static enum err wait_all_kill(struct request *rq, struct wait_all *w,
-			      uint32_t grace_ms, uint64_t *n,
-			      struct errinfo *e)
+			      uint32_t grace_ms, uint64_t *n, struct errinfo *e)
 {
 	OWN(link_close) struct link l = LINK_INIT;
 	enum err r = link_open(rq, LINK_LIVE, &l, e);

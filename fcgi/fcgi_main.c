@@ -28,11 +28,11 @@
 static bool main_args(int argc, char **argv, struct worker *w)
 {
 	static const struct option options[] = {
-		{"data", required_argument, NULL, 'd'},
-		{"run", required_argument, NULL, 'r'},
-		{"domain", required_argument, NULL, 'n'},
-		{"port", required_argument, NULL, 'p'},
-		{NULL, 0, NULL, 0},
+	    {"data", required_argument, NULL, 'd'},
+	    {"run", required_argument, NULL, 'r'},
+	    {"domain", required_argument, NULL, 'n'},
+	    {"port", required_argument, NULL, 'p'},
+	    {NULL, 0, NULL, 0},
 	};
 	int c;
 

@@ -85,8 +85,8 @@ static enum err exec_gather(struct exec *x, struct errinfo *e)
 {
 	for (;;) {
 		struct link_event le;
-		enum err r = link_next(&x->link, clock_mono_ms() + WAIT_MS,
-				       &le, e);
+		enum err r = link_next(&x->link, clock_mono_ms() + WAIT_MS, &le,
+				       e);
 
 		if (r != ERR_NONE)
 			return r;
@@ -162,11 +162,11 @@ static enum err exec_lost(struct exec *x, struct errinfo *e)
 enum err exec_run(struct request *rq, struct errinfo *e)
 {
 	OWN(exec_body_free) struct exec_body body = EXEC_BODY_INIT;
-	OWN(exec_close) struct exec x = {.rq = rq,
-					 .body = &body,
-					 .link = LINK_INIT,
-					 .out = {BUF_INIT(OUTPUT_MAX),
-						 BUF_INIT(OUTPUT_MAX)}};
+	OWN(exec_close)
+	struct exec x = {.rq = rq,
+			 .body = &body,
+			 .link = LINK_INIT,
+			 .out = {BUF_INIT(OUTPUT_MAX), BUF_INIT(OUTPUT_MAX)}};
 	enum err r;
 
 	err_http_operation(rq, "command.execute");
@@ -249,8 +249,7 @@ static enum err exec_tell_lost(struct exec_tell *t, struct errinfo *e)
 		return r;
 	json_out_object(&o, NULL);
 	json_out_text(&o, "type", "error");
-	json_out_text(&o, "error",
-		      "The sandbox ended while the command ran");
+	json_out_text(&o, "error", "The sandbox ended while the command ran");
 	json_out_text(&o, "reason", end_reason_name(END_SANDBOX_GONE));
 	json_out_now(&o);
 	json_out_end(&o);
@@ -284,9 +283,8 @@ static enum err exec_tell_all(struct exec *x, struct exec_tell *t,
 enum err exec_stream(struct request *rq, struct errinfo *e)
 {
 	OWN(exec_body_free) struct exec_body body = EXEC_BODY_INIT;
-	OWN(exec_close) struct exec x = {.rq = rq,
-					 .body = &body,
-					 .link = LINK_INIT};
+	OWN(exec_close)
+	struct exec x = {.rq = rq, .body = &body, .link = LINK_INIT};
 	struct exec_tell t = {0};
 	enum err r;
 

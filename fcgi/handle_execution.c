@@ -98,9 +98,9 @@ static enum err execution_find(struct request *rq, struct node_execution *out,
 
 	if (r != ERR_NONE)
 		return r;
-	r = id_text_ok(id) ? node_execution_get(rq->store, rq->sandbox.id, id,
-						out, e)
-			   : err_set(e, ERR_NOT_FOUND, 0, "execution id");
+	r = id_text_ok(id)
+		? node_execution_get(rq->store, rq->sandbox.id, id, out, e)
+		: err_set(e, ERR_NOT_FOUND, 0, "execution id");
 	if (r != ERR_NOT_FOUND)
 		return r;
 	err_http_text(rq, "executionId", id);
@@ -239,8 +239,8 @@ enum err execution_events(struct request *rq, struct errinfo *e)
 	if (r == ERR_NONE && f.how == FOLLOW_GONE) {
 		struct node_end gone = {.reason = END_SANDBOX_GONE};
 
-		r = execution_end(&t, x.state == NODE_ENDED ? &x.end : &gone,
-				  0, e);
+		r = execution_end(&t, x.state == NODE_ENDED ? &x.end : &gone, 0,
+				  e);
 	}
 	return link_client_gone(e) ? ERR_NONE : r;
 }

@@ -108,8 +108,8 @@ static enum err port_row(struct request *rq, const struct port_body *b,
 	*made = r == ERR_NONE;
 	if (r != ERR_EXISTS)
 		return r;
-	r = ctl_port_get(rq->store, rq->auth.tenant, rq->sandbox.id, p->port,
-			 p, e);
+	r = ctl_port_get(rq->store, rq->auth.tenant, rq->sandbox.id, p->port, p,
+			 e);
 	if (r != ERR_NONE)
 		return r;
 	if (b->token != NULL && strcmp(b->token, p->token) != 0)
@@ -139,9 +139,9 @@ enum err port_expose(struct request *rq, struct errinfo *e)
 		return r;
 	r = preview_socket_open(&l, &p, e);
 	if (r != ERR_NONE) {
-		if (made && ctl_port_remove(rq->store, rq->auth.tenant,
-					    p.sandbox, p.port, NULL,
-					    &ignored) != ERR_NONE)
+		if (made &&
+		    ctl_port_remove(rq->store, rq->auth.tenant, p.sandbox,
+				    p.port, NULL, &ignored) != ERR_NONE)
 			log_err("forget a port", &ignored);
 		return r;
 	}

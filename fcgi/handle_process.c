@@ -26,13 +26,11 @@ static enum err process_taken(struct request *rq, const char *id,
 }
 
 static enum err process_launch(struct request *rq, struct exec_body *x,
-			       const char *id, uint32_t *pid,
-			       struct errinfo *e)
+			       const char *id, uint32_t *pid, struct errinfo *e)
 {
 	OWN(link_close) struct link l = LINK_INIT;
-	struct keeper_start s = {.id = id,
-				 .kind = EXEC_PROCESS,
-				 .ring_bytes = PROCESS_RING_BYTES};
+	struct keeper_start s = {
+	    .id = id, .kind = EXEC_PROCESS, .ring_bytes = PROCESS_RING_BYTES};
 	struct node_process_new row = {.id = id,
 				       .command = x->command,
 				       .cwd = x->launch.cwd,
@@ -52,8 +50,7 @@ static enum err process_launch(struct request *rq, struct exec_body *x,
 		return r;
 	r = link_start(&l, &s, NULL, 0, pid, e);
 	if (r == ERR_NONE)
-		return node_process_pid(rq->store, rq->sandbox.id, id, *pid,
-					e);
+		return node_process_pid(rq->store, rq->sandbox.id, id, *pid, e);
 	if (node_process_remove(rq->store, rq->sandbox.id, id, &ignored) !=
 	    ERR_NONE)
 		log_err("forget a process that did not start", &ignored);
@@ -125,7 +122,7 @@ static enum err process_filter(struct request *rq, char *out, size_t size,
 			       struct errinfo *e)
 {
 	static const char *const words[] = {"starting", "running", "completed",
-					    "failed",	"killed",  "error"};
+					    "failed",   "killed",  "error"};
 
 	out[0] = '\0';
 	if (!route_query(rq, "status", out, size))
@@ -229,10 +226,10 @@ static enum err process_signal(struct request *rq, int *out, struct errinfo *e)
 		const char *name;
 		int number;
 	} known[] = {
-		{"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT},
-		{"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
-		{"TERM", SIGTERM}, {"STOP", SIGSTOP}, {"CONT", SIGCONT},
-		{"WINCH", SIGWINCH},
+	    {"HUP", SIGHUP},     {"INT", SIGINT},   {"QUIT", SIGQUIT},
+	    {"KILL", SIGKILL},   {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
+	    {"TERM", SIGTERM},   {"STOP", SIGSTOP}, {"CONT", SIGCONT},
+	    {"WINCH", SIGWINCH},
 	};
 	char text[32], number[16];
 	const char *name = text;
@@ -269,12 +266,10 @@ enum err process_kill(struct request *rq, struct errinfo *e)
 	if (r == ERR_NONE && p.state == NODE_RUNNING) {
 		if (sig == SIGTERM || sig == SIGKILL)
 			r = exec_wait_kill(rq, p.id,
-					   sig == SIGKILL ? 0
-							  : (uint32_t)grace,
+					   sig == SIGKILL ? 0 : (uint32_t)grace,
 					   &done, e);
 		else
-			r = exec_wait_signal(rq, p.id, (uint32_t)sig, &done,
-					     e);
+			r = exec_wait_signal(rq, p.id, (uint32_t)sig, &done, e);
 	}
 	if (r != ERR_NONE)
 		return r;

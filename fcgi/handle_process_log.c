@@ -61,7 +61,8 @@ static void process_logs_put(struct process_logs *x, struct json_out *o,
 enum err process_logs(struct request *rq, struct errinfo *e)
 {
 	OWN(node_process_free) struct node_process p = {0};
-	OWN(process_logs_free) struct process_logs x = {
+	OWN(process_logs_free)
+	struct process_logs x = {
 	    .text = {BUF_INIT(LOGS_MAX), BUF_INIT(LOGS_MAX)}};
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(LOGS_JSON_MAX);
 	struct follow f = {.rq = rq, .event = process_logs_event, .ctx = &x};

@@ -67,8 +67,8 @@ enum err sandbox_list(struct request *rq, struct errinfo *e)
 	enum err r = list_filter(rq, &filter, text, e);
 
 	if (r == ERR_NONE)
-		r = ctl_sandbox_list(rq->store, rq->auth.tenant, &filter,
-				     &rows, e);
+		r = ctl_sandbox_list(rq->store, rq->auth.tenant, &filter, &rows,
+				     e);
 	if (r != ERR_NONE)
 		return r;
 	json_out_object(&o, NULL);
@@ -109,8 +109,8 @@ static enum err sandbox_destroy(struct request *rq, const char *id,
 	enum err r;
 
 	memcpy(req.id, id, ID_SANDBOX_LEN + 1);
-	r = broker_call(rq->worker->run_dir, &req,
-			clock_mono_ms() + DESTROY_MS, &why);
+	r = broker_call(rq->worker->run_dir, &req, clock_mono_ms() + DESTROY_MS,
+			&why);
 	if (r != ERR_NONE) {
 		log_line(LOG_ERROR, "%s: destroy %s: %s: %s", rq->id, id,
 			 err_name(r), why.text);

@@ -88,16 +88,15 @@ static const char *json_in_scan(const char *p, size_t n, size_t *colons)
 			i += json_in_scan_text(&s, p + i, n - i);
 			continue;
 		}
-		if (c == 0 || strchr(" \t\r\n{}[],:\"0123456789+-.eEtrufalsn",
-				     c) == NULL)
+		if (c == 0 ||
+		    strchr(" \t\r\n{}[],:\"0123456789+-.eEtrufalsn", c) == NULL)
 			return "not JSON";
 		if (c == ':' && s.nul)
 			return "NUL in a key";
 		s.colons += c == ':';
 		if (c == '"')
-			s = (struct json_scan){.text = true,
-					       .half = s.half,
-					       .colons = s.colons};
+			s = (struct json_scan){
+			    .text = true, .half = s.half, .colons = s.colons};
 	}
 	*colons = s.colons;
 	return s.half ? "half a character" : NULL;
@@ -116,8 +115,8 @@ static size_t json_in_members(struct json_object *v)
 
 		for (; !json_object_iter_equal(&it, &end);
 		     json_object_iter_next(&it))
-			n += 1 + json_in_members(
-				     json_object_iter_peek_value(&it));
+			n += 1 +
+			     json_in_members(json_object_iter_peek_value(&it));
 	}
 	return n;
 }
@@ -199,8 +198,7 @@ static enum err json_in_base64(struct json_in *in, const struct json_field *f,
 }
 
 static enum err json_in_text(struct json_in *in, const struct json_field *f,
-			     struct json_object *v, void *to,
-			     struct errinfo *e)
+			     struct json_object *v, void *to, struct errinfo *e)
 {
 	struct json_blob blob;
 
@@ -304,16 +302,14 @@ static enum err json_in_env_check(struct json_in *in,
 					  "must be a text or null");
 		s = json_in_text_of(m, &n);
 		if (strlen(s) != n)
-			return json_in_no(in, e, field,
-					  "must not contain NUL");
+			return json_in_no(in, e, field, "must not contain NUL");
 	}
 	memcpy(to, &v, sizeof(v));
 	return ERR_NONE;
 }
 
 static enum err json_in_one(struct json_in *in, const struct json_field *f,
-			    struct json_object *v, void *out,
-			    struct errinfo *e)
+			    struct json_object *v, void *out, struct errinfo *e)
 {
 	void *to = (char *)out + f->offset;
 	bool b;
@@ -379,10 +375,16 @@ enum err json_in_read_obj(struct json_in *in, struct json_object *obj,
 	for (size_t i = 0; i < n; i++) {
 		const struct json_field *f = &fields[i];
 		struct json_object *v = json_object_object_get(obj, f->key);
+		struct json_object *alias =
+		    f->alias != NULL ? json_object_object_get(obj, f->alias)
+				     : NULL;
 		enum err r;
 
-		if (v == NULL && f->alias != NULL)
-			v = json_object_object_get(obj, f->alias);
+		if (v != NULL && alias != NULL)
+			return json_in_no(in, e, f->key,
+					  "is given in two spellings");
+		if (v == NULL)
+			v = alias;
 		if (v == NULL && f->needed)
 			return json_in_no(in, e, f->key, "is needed");
 		if (v == NULL)

@@ -135,8 +135,8 @@ void json_out_textn(struct json_out *o, const char *key, const char *p,
 void json_out_base64(struct json_out *o, const char *key, const void *p,
 		     size_t n)
 {
-	size_t room = sodium_base64_ENCODED_LEN(
-	    n, sodium_base64_VARIANT_ORIGINAL);
+	size_t room = sodium_base64_ENCODED_LEN(n,
+						sodium_base64_VARIANT_ORIGINAL);
 	char *to;
 
 	json_out_key(o, key);

@@ -50,6 +50,7 @@ void json_out_textn(struct json_out *o, const char *key, const char *p,
 void json_out_base64(struct json_out *o, const char *key, const void *p,
 		     size_t n);
 
+/** json_out_int(o, key, v), _bool, _null: One such value. */
 void json_out_int(struct json_out *o, const char *key, int64_t v);
 void json_out_bool(struct json_out *o, const char *key, bool v);
 void json_out_null(struct json_out *o, const char *key);
@@ -61,8 +62,7 @@ void json_out_time(struct json_out *o, const char *key, int64_t unix_ms);
 void json_out_now(struct json_out *o);
 
 /** json_out_value(o, key, v): A json-c value, written anew. */
-void json_out_value(struct json_out *o, const char *key,
-		    struct json_object *v);
+void json_out_value(struct json_out *o, const char *key, struct json_object *v);
 
 /** json_out_raw(o, key, json): ${json} is a value that json_out made. */
 void json_out_raw(struct json_out *o, const char *key, const char *json);

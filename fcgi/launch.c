@@ -12,7 +12,7 @@
  * A command longer than one argument may be comes in pieces, which the shell
  * joins before it looks at them. Nothing of this is left when it runs.
  */
-#define SHELL_JOIN "IFS=; eval \"unset IFS; set --\n$*\""
+#define SHELL_JOIN "IFS=; eval \"IFS=\\$' \\t\\n'; set --\n$*\""
 
 void launch_free(struct launch *x)
 {
@@ -159,9 +159,8 @@ enum err launch_refused(struct request *rq, const struct launch *x, enum err r,
 		if (x->argc > 0)
 			err_http_text(rq, "command", x->argv[0]);
 		return err_http_fail(rq, e,
-				     r == ERR_NOT_FOUND
-					 ? HTTP_COMMAND_NOT_FOUND
-					 : HTTP_INVALID_COMMAND,
+				     r == ERR_NOT_FOUND ? HTTP_COMMAND_NOT_FOUND
+							: HTTP_INVALID_COMMAND,
 				     "The command %s",
 				     r == ERR_NOT_FOUND ? "was not found"
 							: "cannot be run");

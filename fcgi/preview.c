@@ -89,8 +89,7 @@ static enum err preview_silent(struct request *rq, const struct ctl_port *p,
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "Nothing listens on port %u yet",
-		 p->port);
+	snprintf(text, sizeof(text), "Nothing listens on port %u yet", p->port);
 	if (preview_wants_page(rq))
 		return preview_page(rq, 503, true, text);
 	rq->failure.retry_after = 1;

@@ -33,8 +33,8 @@ static bool preview_socket_name(const struct request *rq,
 
 	preview_socket_key(p, key);
 	out->sun_family = AF_UNIX;
-	n = snprintf(out->sun_path, sizeof(out->sun_path),
-		     "%s/preview/%s.sock", rq->worker->run_dir, key);
+	n = snprintf(out->sun_path, sizeof(out->sun_path), "%s/preview/%s.sock",
+		     rq->worker->run_dir, key);
 	return n > 0 && (size_t)n < sizeof(out->sun_path);
 }
 

@@ -19,8 +19,7 @@ void preview_socket_key(const struct ctl_port *p, char out[PREVIEW_KEY_MAX]);
  * Bind ${p}'s socket and hand it to the keeper at ${l}. If a socket is there
  * and somebody listens, nothing is done.
  */
-FALLIBLE enum err preview_socket_open(struct link *l,
-				      const struct ctl_port *p,
+FALLIBLE enum err preview_socket_open(struct link *l, const struct ctl_port *p,
 				      struct errinfo *e);
 
 /**

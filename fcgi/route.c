@@ -22,7 +22,7 @@ const struct route route_table[] = {
 const size_t route_count = sizeof(route_table) / sizeof(route_table[0]);
 
 static const char *const method_names[] = {
-	"", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE",
+    "", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE",
 };
 
 #define METHOD_COUNT (sizeof(method_names) / sizeof(method_names[0]))
@@ -200,10 +200,9 @@ enum err route_find(struct request *rq, const char *method, const char *path,
 		uint32_t fit;
 
 		route_split(p, strlen(p), &pattern);
-		fit = route_fit(&pattern,
-				route_is_tail(&pattern, pattern.n - 1)
-				    ? &whole
-				    : &bare);
+		fit = route_fit(&pattern, route_is_tail(&pattern, pattern.n - 1)
+					      ? &whole
+					      : &bare);
 		if (fit == 0)
 			continue;
 		allowed |= 1U << at->method;

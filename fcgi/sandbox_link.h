@@ -45,8 +45,9 @@ struct link {
 
 /**
  * link_find(rq, e):
- * Set rq->sandbox by {sandbox} of its path: a name or an id of this tenant. Errors: ERR_NOT_FOUND with 404 noted, the same
- * for one that does not exist and one that is another's.
+ * Set rq->sandbox by {sandbox} of its path: a name or an id of this tenant.
+ * Errors: ERR_NOT_FOUND with 404 noted, the same for one that does not exist
+ * and one that is another's.
  */
 FALLIBLE enum err link_find(struct request *rq, struct errinfo *e);
 

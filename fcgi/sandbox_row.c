@@ -47,8 +47,7 @@ static enum err want_names(struct request *rq, struct sandbox_want *w,
 		return err_http_field(rq, e, "image", "is not an image");
 	if (w->user != NULL && strcmp(w->user, "root") != 0 &&
 	    strcmp(w->user, "sandbox") != 0)
-		return err_http_field(rq, e, "user",
-				      "must be root or sandbox");
+		return err_http_field(rq, e, "user", "must be root or sandbox");
 	if (w->network != NULL && strcmp(w->network, "none") != 0)
 		return err_http_field(rq, e, "network", "must be none");
 	return ERR_NONE;
@@ -123,8 +122,8 @@ static void want_spec(struct sandbox_want *w)
 		s->labels = json_object_to_json_string_ext(
 		    w->labels, JSON_C_TO_STRING_PLAIN);
 	if (w->env != NULL)
-		s->env = json_object_to_json_string_ext(
-		    w->env, JSON_C_TO_STRING_PLAIN);
+		s->env = json_object_to_json_string_ext(w->env,
+							JSON_C_TO_STRING_PLAIN);
 	if (w->memory_bytes >= 0)
 		s->memory_bytes = (uint64_t)w->memory_bytes / 4096 * 4096;
 	if (w->cpu_millis >= 0)
@@ -159,8 +158,8 @@ enum err sandbox_row_want(struct request *rq, struct sandbox_want *w,
 		r = want_limits(rq, w, e);
 	if (r != ERR_NONE)
 		return r;
-	w->keep_alive_given =
-	    json_object_object_get(rq->body.root, "keepAlive") != NULL;
+	w->keep_alive_given = json_object_object_get(rq->body.root,
+						     "keepAlive") != NULL;
 	want_spec(w);
 	return ERR_NONE;
 }

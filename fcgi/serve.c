@@ -11,8 +11,8 @@
 #include "fcgi/answer.h"
 #include "fcgi/auth.h"
 #include "fcgi/body.h"
-#include "fcgi/preview.h"
 #include "fcgi/pool.h"
+#include "fcgi/preview.h"
 #include "fcgi/store_pool.h"
 
 /* What is read and thrown away of a body that no handler wanted. */
