@@ -19,11 +19,24 @@ struct answered {
 	char text[65536];
 };
 
+/* What nginx sends for a request without parameters and body. */
+static const unsigned char answered_request[] = {
+    1, 1, 0, 1, 0, 8, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, /* begin, keep */
+    1, 4, 0, 1, 0, 0, 0, 0,                         /* parameters */
+    1, 5, 0, 1, 0, 0, 0, 0,                         /* body */
+};
+
 static inline void answered_open(struct answered *a)
 {
 	memset(a, 0, sizeof(*a));
+	must(FCGX_Init() == 0);
 	must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, a->s) == 0);
-	a->fcgi.out = FCGX_CreateWriter(a->s[0], 1, 8192, FCGI_STDOUT_TYPE);
+	must(write(a->s[1], answered_request, sizeof(answered_request)) ==
+	     (ssize_t)sizeof(answered_request));
+	FCGX_InitRequest(&a->fcgi, -1, 0);
+	a->fcgi.ipcFd = a->s[0];
+	a->fcgi.keepConnection = 1;
+	must(FCGX_Accept_r(&a->fcgi) == 0);
 	a->fcgi.envp = a->envp;
 	a->rq.fcgi = &a->fcgi;
 	a->rq.client_fd = -1;
@@ -54,7 +67,7 @@ static inline const char *answered_text(struct answered *a)
 
 static inline void answered_close(struct answered *a)
 {
-	FCGX_FreeStream(&a->fcgi.out);
+	FCGX_Free(&a->fcgi, 0);
 	own_fd(&a->s[0]);
 	own_fd(&a->s[1]);
 	for (int i = 0; i < a->rq.nparams; i++)
