@@ -17,15 +17,20 @@
 #include "base/loop.h"
 #include "sandbox/ring.h"
 
-#define KEEPER_LIVE_MAX 1024  /* executions that run at a time */
-#define KEEPER_ENDED_KEEP 256 /* ended ones kept for readers */
-#define KEEPER_ENDED_MAX 4096 /* and for a recorder that is behind */
+#define KEEPER_LIVE_MAX 1024            /* executions that run at a time */
+#define KEEPER_ENDED_KEEP 256           /* ended ones kept for readers */
+#define KEEPER_ENDED_MAX 4096           /* and for a recorder that is behind */
+#define KEEPER_ENDED_BYTES (16U << 20)  /* of their logs, for readers */
+#define KEEPER_BEHIND_BYTES (64U << 20) /* and for a recorder */
+#define KEEPER_HELD_MAX 1024         /* ended ones whose pipes survivors hold */
+#define KEEPER_DATA_MAX (512U << 20) /* of memory, whatever happens */
 
 struct client;
 struct attach;
 struct kernel;
 struct port;
 struct exec;
+struct spawn_wait;
 
 /* One of a program's output pipes. */
 struct exec_pipe {
@@ -87,7 +92,8 @@ struct keeper {
 	struct loop_watch init_end; /* pidfd */
 	struct wire_rx init_rx;
 	struct wire_tx init_tx;
-	bool init_ready;
+	struct spawn_wait *spawns, **spawns_last; /* not yet with init */
+	int64_t init_said_ms;
 	int null_fd;
 	int oom_fd;
 	uid_t warren_uid;

@@ -20,6 +20,7 @@
 #define GRACE_DEFAULT_MS 2000
 #define LAST_RESORT_MS 10000
 #define STALL_MS 10000
+#define START_LIMIT_MS 30000 /* init says nothing while a start waits */
 #define DRAIN_READS 256 /* 8 MiB: more is a survivor's, not the program's */
 
 /* ---- the table ---- */
@@ -132,29 +133,52 @@ static bool recorded(const struct exec *x)
 	return c == NULL || x->acked + 1 >= x->ring.next;
 }
 
+/* What a sweep, from the newest to the oldest, has let stay so far. */
+struct kept {
+	int n;
+	int held;
+	size_t bytes;
+};
+
+static bool sweep_keeps(const struct exec *x, struct kept *kept)
+{
+	size_t bytes = kept->bytes + x->ring.bytes;
+
+	if (x->kind == EXEC_FS)
+		return false;
+	if (kept->n < KEEPER_ENDED_KEEP && bytes <= KEEPER_ENDED_BYTES) {
+		kept->n++;
+		kept->bytes = bytes;
+		return true;
+	}
+	if (recorded(x) || x->keeper->nended >= KEEPER_ENDED_MAX ||
+	    bytes > KEEPER_BEHIND_BYTES)
+		return false;
+	kept->bytes = bytes;
+	return true;
+}
+
 /*
  * Ended ones stay for readers who come late, the newest KEEPER_ENDED_KEEP of
  * them; one that the recorder has not committed stays, if there are not very
- * many; one whose pipes are held by a survivor stays until those are closed.
+ * many; one whose pipes are held by a survivor stays, without its log, until
+ * those are closed.
  */
 void exec_sweep(struct keeper *k)
 {
-	int keep = KEEPER_ENDED_KEEP;
+	struct kept kept = {0};
 
 	for (struct exec *x = k->execs_last, *prev; x != NULL; x = prev) {
 		bool held = x->out.watch.fd >= 0 || x->err.watch.fd >= 0;
 
 		prev = x->prev;
-		if (x->state != EXEC_ENDED || x->attaches != NULL)
+		if (x->state != EXEC_ENDED || x->attaches != NULL ||
+		    sweep_keeps(x, &kept))
 			continue;
-		if (x->kind != EXEC_FS && keep > 0) {
-			keep--;
-			continue;
-		}
-		if (held || (x->kind != EXEC_FS && !recorded(x) &&
-			     k->nended < KEEPER_ENDED_MAX))
-			continue;
-		exec_free(x);
+		if (held && kept.held++ < KEEPER_HELD_MAX)
+			ring_trim(&x->ring);
+		else
+			exec_free(x);
 	}
 }
 
@@ -192,9 +216,27 @@ static void disown_all(struct exec *x)
 		a->owner = false;
 }
 
-void exec_pause_check(struct exec *x)
+static void exec_set_paused(struct exec *x, bool paused)
 {
 	struct exec *from = x->kind == EXEC_RUN ? x->kernel_exec : x;
+
+	if (x->paused == paused)
+		return;
+	x->paused = paused;
+	x->paused_ms = clock_mono_ms();
+	if (from == NULL)
+		return;
+	pipe_pause(from, paused);
+	kernel_pause(from, paused);
+}
+
+void exec_unpause(struct exec *x)
+{
+	exec_set_paused(x, false);
+}
+
+void exec_pause_check(struct exec *x)
+{
 	size_t max = x->ring.max_bytes;
 	bool pause = owner_unread(x) > (x->paused ? max / 4 : max / 2);
 
@@ -202,14 +244,8 @@ void exec_pause_check(struct exec *x)
 		disown_all(x); /* it does not read: it loses output */
 		pause = false;
 	}
-	if (pause == x->paused)
-		return;
-	x->paused = pause;
-	x->paused_ms = clock_mono_ms();
-	if (from == NULL)
-		return;
-	pipe_pause(from, pause);
-	kernel_pause(from, pause);
+	if (x->state != EXEC_ENDED)
+		exec_set_paused(x, pause);
 }
 
 void exec_drain(struct exec *x)
@@ -228,7 +264,7 @@ void exec_signal(struct exec *x, uint32_t sig, bool all)
 
 	wire_u32(&b, sig);
 	wire_u8(&b, all);
-	init_link_send(x->keeper, IM_SIGNAL, x->tag, &b, NULL, 0);
+	init_link_send(x->keeper, IM_SIGNAL, x->tag, &b);
 }
 
 static void on_kill_step(void *arg)
@@ -248,8 +284,17 @@ static void on_kill_step(void *arg)
 
 void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms)
 {
-	if (x->state == EXEC_ENDED || x->kill_reason != END_NONE)
+	int64_t at = clock_mono_ms() + grace_ms;
+
+	if (x->state == EXEC_ENDED)
 		return;
+	if (x->kill_reason != END_NONE) {
+		if (x->kind != EXEC_RUN && x->state == EXEC_RUNNING &&
+		    x->kill_stage == 0 && at < x->timer.at_ms)
+			loop_timer_set(&x->keeper->loop, &x->timer, at,
+				       on_kill_step, x);
+		return; /* sooner, if at all */
+	}
 	if (x->kind == EXEC_RUN) {
 		kernel_stop_run(x, reason, grace_ms);
 		return;
@@ -261,8 +306,25 @@ void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms)
 		exec_signal(x, SIGTERM, true);
 	else if (!x->empty)
 		exec_signal(x, SIGKILL, true);
-	loop_timer_set(&x->keeper->loop, &x->timer, clock_mono_ms() + grace_ms,
-		       on_kill_step, x);
+	loop_timer_set(&x->keeper->loop, &x->timer, at, on_kill_step, x);
+}
+
+static void on_start_limit(void *arg)
+{
+	struct exec *x = arg;
+	int64_t at = x->keeper->init_said_ms + START_LIMIT_MS;
+
+	if (clock_mono_ms() >= at)
+		keeper_gone(x->keeper, "init does not start what it should");
+	else
+		loop_timer_set(&x->keeper->loop, &x->timer, at, on_start_limit,
+			       x);
+}
+
+void exec_start_limit(struct exec *x)
+{
+	loop_timer_set(&x->keeper->loop, &x->timer,
+		       clock_mono_ms() + START_LIMIT_MS, on_start_limit, x);
 }
 
 static void on_timeout(void *arg)
@@ -305,17 +367,21 @@ void exec_finish(struct exec *x, const struct keeper_end *end)
 	x->state = EXEC_ENDED;
 	k->nlive--;
 	k->nended++;
-	if (x->paused) {
-		x->paused = false;
-		pipe_pause(x, false);
-	}
+	exec_unpause(x);
 	keeper_put_end(&b, &x->end);
 	must(buf_ok(&b));
-	exec_event(x, EVENT_END, b.data, b.len);
+	/* Readers wait for it: older events make room, if they must. */
+	if (!ring_add(&x->ring, EVENT_END, b.data, b.len)) {
+		ring_trim(&x->ring);
+		must(ring_add(&x->ring, EVENT_END, b.data, b.len));
+	}
+	client_wake(x);
 	if (x->kernel != NULL)
 		kernel_ended(x, &x->end);
-	if (!k->gone && k->nended > KEEPER_ENDED_KEEP * 2)
-		exec_sweep(k);
+	/* Not now: whoever called may still hold one that is to go. */
+	if (!k->gone && k->nended > KEEPER_ENDED_KEEP * 2 && k->sweep.armed)
+		loop_timer_set(&k->loop, &k->sweep, clock_mono_ms(),
+			       k->sweep.fn, k->sweep.arg);
 }
 
 /* The verdict over a program that was reaped. */
@@ -378,6 +444,7 @@ void exec_spawned(struct exec *x, uint32_t pid)
 
 	if (x->state != EXEC_STARTING)
 		return;
+	loop_timer_del(&x->keeper->loop, &x->timer);
 	x->state = EXEC_RUNNING;
 	x->pid = pid;
 	x->oom_before = oom_count(x->keeper);
@@ -416,6 +483,9 @@ void exec_failed(struct exec *x, uint8_t step, uint32_t sys)
 	log_line(LOG_INFO, "start failed at step %u: %s", step,
 		 strerrordesc_np((int)sys));
 	client_refuse(x->starter, x->starter_tag, code, what);
+	for (struct attach *a = x->attaches; a != NULL; a = a->exec_next)
+		if (a->client != x->starter || a->tag != x->starter_tag)
+			client_refuse(a->client, a->tag, code, what);
 	exec_free(x);
 }
 

@@ -40,10 +40,16 @@ void exec_drain(struct exec *x);
 /** exec_pause_check(x): Stop or go on reading, as its readers keep up. */
 void exec_pause_check(struct exec *x);
 
+/** exec_unpause(x): Read its output again; it is about to end. */
+void exec_unpause(struct exec *x);
+
 /** exec_stdin(x, data, len, eof, e): Write to its stdin, or close it.
  * Errors: ERR_STATE (not open), ERR_LIMIT (too much waits). */
 FALLIBLE enum err exec_stdin(struct exec *x, const void *data, size_t len,
 			     bool eof, struct errinfo *e);
+
+/** exec_start_limit(x): Init must answer its start some time. */
+void exec_start_limit(struct exec *x);
 
 /** exec_signal(x, sig, all): To its main process or all it started. */
 void exec_signal(struct exec *x, uint32_t sig, bool all);

@@ -1,3 +1,6 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -9,9 +12,19 @@
 #include "sandbox/keeper_init.h"
 
 #define INIT_QUEUE_MAX (64U << 20)
+#define INIT_QUEUE_HIGH (1U << 20) /* then programs wait in our own queue */
 #define INIT_SAYS_MAX 4096U
 #define GOODBYE_MS 1000
 #define GOODBYE_STEP_MS 10
+
+/* A program that init is not asked for yet: a link takes only so much. */
+struct spawn_wait {
+	uint32_t tag;
+	struct buf payload;
+	int fds[WIRE_FDS_MAX];
+	int nfds;
+	struct spawn_wait *next;
+};
 
 /* Leave as soon as every reader has its goodbye, or when it is too late. */
 static void on_goodbye(void *arg)
@@ -41,30 +54,71 @@ void keeper_gone(struct keeper *k, const char *why)
 	loop_timer_set(&k->loop, &k->sweep, clock_mono_ms(), on_goodbye, k);
 }
 
+/* Hand over what waits, as far as the link takes it now. */
+static bool spawns_put(struct keeper *k)
+{
+	struct spawn_wait *w = k->spawns;
+
+	if (w == NULL || k->init_tx.nmarks == WIRE_FDS_QUEUE ||
+	    k->init_tx.out.len >= INIT_QUEUE_HIGH)
+		return false;
+	if (wire_tx_put_fds(&k->init_tx, IM_SPAWN, w->tag, &w->payload, w->fds,
+			    w->nfds, NULL) != ERR_NONE) {
+		keeper_gone(k, "init is not keeping up");
+		return false;
+	}
+	k->spawns = w->next;
+	if (k->spawns == NULL)
+		k->spawns_last = NULL;
+	buf_free(&w->payload);
+	free(w);
+	return true;
+}
+
 static void init_flush(struct keeper *k)
 {
+	do {
+		if (k->gone)
+			return;
+		if (wire_tx_flush(&k->init_tx, k->init.fd, NULL) != ERR_NONE) {
+			keeper_gone(k, "init does not listen");
+			return;
+		}
+	} while (spawns_put(k));
+	if (!k->gone)
+		loop_mod(&k->loop, &k->init,
+			 k->init_tx.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+enum err init_link_spawn(struct keeper *k, uint32_t tag, struct buf *payload,
+			 const int *fds, int nfds, struct errinfo *e)
+{
+	struct spawn_wait *w;
+
 	if (k->gone)
-		return;
-	if (wire_tx_flush(&k->init_tx, k->init.fd, NULL) != ERR_NONE) {
-		keeper_gone(k, "init does not listen");
-		return;
-	}
-	loop_mod(&k->loop, &k->init,
-		 k->init_tx.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+		return err_set(e, ERR_GONE, 0, "sandbox");
+	w = calloc(1, sizeof(*w));
+	if (w == NULL)
+		return err_set(e, ERR_NOMEM, 0, "spawn");
+	w->tag = tag;
+	w->payload = *payload;
+	*payload = (struct buf)BUF_INIT(0);
+	w->nfds = nfds;
+	memcpy(w->fds, fds, sizeof(int) * (size_t)nfds);
+	*(k->spawns != NULL ? k->spawns_last : &k->spawns) = w;
+	k->spawns_last = &w->next;
+	init_flush(k);
+	return ERR_NONE;
 }
 
 void init_link_send(struct keeper *k, uint16_t type, uint32_t tag,
-		    const struct buf *payload, const int *fds, int nfds)
+		    const struct buf *payload)
 {
 	struct errinfo e;
 
-	if (k->gone) {
-		for (int i = 0; i < nfds; i++)
-			close(fds[i]);
+	if (k->gone)
 		return;
-	}
-	if (wire_tx_put_fds(&k->init_tx, type, tag, payload, fds, nfds, &e) !=
-	    ERR_NONE) {
+	if (wire_tx_put(&k->init_tx, type, tag, payload, &e) != ERR_NONE) {
 		log_err("ask init", &e);
 		keeper_gone(k, "init is not keeping up");
 		return;
@@ -122,7 +176,6 @@ static bool init_frame(struct keeper *k, const struct wire_msg *msg)
 		return false;
 	switch (msg->type) {
 	case IM_HELLO:
-		k->init_ready = true;
 		return msg->len == 0;
 	case IM_SPAWNED:
 		return on_spawned(k, msg);
@@ -154,6 +207,7 @@ static void on_init(void *arg, uint32_t events)
 		keeper_gone(k, "init closed");
 		return;
 	}
+	k->init_said_ms = clock_mono_ms();
 	while (!k->gone) {
 		if (wire_rx_next(&k->init_rx, &msg, NULL) != ERR_NONE ||
 		    (msg != NULL && !init_frame(k, msg))) {
@@ -175,6 +229,12 @@ enum err init_link_open(struct keeper *k, int fd, int pidfd, struct errinfo *e)
 {
 	enum err r;
 
+	int off = 0;
+
+	/* Closing a socket of the sandbox can block; kernels before 6.16 do
+	 * not know the option. */
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+	k->init_said_ms = clock_mono_ms();
 	wire_rx_init(&k->init_rx, INIT_SAYS_MAX);
 	wire_tx_init(&k->init_tx, INIT_QUEUE_MAX);
 	r = loop_add(&k->loop, &k->init, fd, EPOLLIN, on_init, k, e);

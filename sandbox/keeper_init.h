@@ -4,14 +4,28 @@
 
 #include "sandbox/keeper.h"
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16: may it be sent descriptors? */
+#endif
+
 /** init_link_open(k, fd, pidfd, e): Watch the socket and the process. */
 FALLIBLE enum err init_link_open(struct keeper *k, int fd, int pidfd,
 				 struct errinfo *e);
 
-/** init_link_send(k, type, tag, payload, fds, nfds): Ask init; the
- * descriptors become the link's. A full queue ends the sandbox. */
+/** init_link_send(k, type, tag, payload): Tell init. A full queue ends the
+ * sandbox. */
 void init_link_send(struct keeper *k, uint16_t type, uint32_t tag,
-		    const struct buf *payload, const int *fds, int nfds);
+		    const struct buf *payload);
+
+/**
+ * init_link_spawn(k, tag, payload, fds, nfds, e):
+ * Ask init for a program, when those asked for before are on their way.
+ * Owns: takes what ${payload} holds and ${fds}; on failure they stay the
+ * caller's. Errors: ERR_NOMEM, ERR_GONE.
+ */
+FALLIBLE enum err init_link_spawn(struct keeper *k, uint32_t tag,
+				  struct buf *payload, const int *fds, int nfds,
+				  struct errinfo *e);
 
 /** keeper_gone(k, why): The sandbox is over: say so to all and leave. */
 void keeper_gone(struct keeper *k, const char *why);

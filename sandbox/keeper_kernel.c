@@ -34,6 +34,7 @@ static void run_finish(struct exec *run, struct keeper_end *end)
 		end->exit_code = EXIT_TIMED_OUT;
 	else if (end->reason == END_INTERRUPTED || end->reason == END_KILLED)
 		end->exit_code = 128 + SIGINT;
+	exec_unpause(run); /* else the next run's output is never read */
 	run->kernel_exec = NULL;
 	exec_finish(run, end);
 }

@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	static struct keeper k = {.listen = LOOP_WATCH_INIT,
 				  .init = LOOP_WATCH_INIT,
 				  .init_end = LOOP_WATCH_INIT};
-	struct rlimit files;
+	struct rlimit files, data = {KEEPER_DATA_MAX, KEEPER_DATA_MAX};
 
 	if (argc != 5) {
 		fputs("warren-keeper is started by warrend\n", stderr);
@@ -101,6 +101,9 @@ int main(int argc, char **argv)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
+#ifndef __SANITIZE_ADDRESS__ /* which maps terabytes */
+	setrlimit(RLIMIT_DATA, &data);
+#endif
 	if (k.null_fd < 0 ||
 	    !drop((uid_t)strtoul(argv[2], NULL, 10), argv[4])) {
 		log_line(LOG_ERROR, "keeper cannot drop its powers");

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kernel_msg.h"
 #include "base/own.h"
 #include "sandbox/keeper_client.h"
 #include "sandbox/keeper_exec.h"
@@ -134,6 +135,10 @@ static bool do_run(struct client *c, struct wire_msg *msg)
 
 	if (!wire_in_done(&in))
 		return false;
+	if (len > KERNEL_PAYLOAD_MAX - WIRE_HEAD_LEN) {
+		client_refuse(c, msg->tag, ERR_LIMIT, "code");
+		return true;
+	}
 	if (run_new(c->keeper, kernel_id, id, ring, &x, &kernel, &e) !=
 	    ERR_NONE) {
 		client_refuse(c, msg->tag, e.code, e.text);
@@ -203,8 +208,10 @@ static bool do_signal(struct client *c, struct wire_msg *msg)
 	x = named(c, msg, id);
 	if (x == NULL)
 		return true;
-	if (x->kind == EXEC_RUN)
-		x = x->kernel_exec;
+	if (x->kind == EXEC_RUN) /* one that waits is not what runs there */
+		x = x->kernel_exec != NULL && kernel_target(x->kernel_exec) == x
+			? x->kernel_exec
+			: NULL;
 	if (x == NULL || x->state != EXEC_RUNNING) {
 		client_refuse(c, msg->tag, ERR_STATE, "not running");
 		return true;

@@ -95,12 +95,13 @@ static bool given_fds(uint32_t flags, const int *fds, int nfds, int given[3])
 
 static int open_control(struct exec *x, struct stdio *io)
 {
-	int s[2];
+	int s[2], off = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) < 0)
 		return -1;
 	io->fds[3] = s[1];
 	io->nfds = 4;
+	setsockopt(s[0], SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 	if (fcntl(s[0], F_SETFL, O_NONBLOCK) < 0) {
 		close(s[0]);
 		return -1;
@@ -206,10 +207,10 @@ static enum err start_send(struct exec *x, const struct keeper_start *s,
 			       (s->flags & KF_STDIN_OPEN) == 0, e);
 	if (r != ERR_NONE)
 		return r;
-	init_link_send(x->keeper, IM_SPAWN, x->tag, &b, io.fds, io.nfds);
-	for (int i = 0; i < WIRE_FDS_MAX; i++)
+	r = init_link_spawn(x->keeper, x->tag, &b, io.fds, io.nfds, e);
+	for (int i = 0; i < WIRE_FDS_MAX && r == ERR_NONE; i++)
 		io.fds[i] = -1;
-	return ERR_NONE;
+	return r;
 }
 
 enum err exec_start(struct keeper *k, const struct keeper_start *s,
@@ -234,6 +235,9 @@ enum err exec_start(struct keeper *k, const struct keeper_start *s,
 		exec_free(x);
 		return r;
 	}
+	if (k->gone) /* that was found out right now; it has its END */
+		return err_set(e, ERR_GONE, 0, "sandbox");
+	exec_start_limit(x);
 	*out = x;
 	return ERR_NONE;
 }

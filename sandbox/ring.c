@@ -83,6 +83,12 @@ bool ring_add(struct ring *r, enum event_kind kind, const void *data,
 	return true;
 }
 
+void ring_trim(struct ring *r)
+{
+	while (ring_count(r) > 1)
+		ring_drop_first(r);
+}
+
 const struct ring_event *ring_get(const struct ring *r, uint64_t seq)
 {
 	if (seq < r->first || seq >= r->next)

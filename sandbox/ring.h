@@ -41,6 +41,9 @@ void ring_free(struct ring *r);
 bool ring_add(struct ring *r, enum event_kind kind, const void *data,
 	      size_t len);
 
+/** ring_trim(r): Drop all but the newest event. */
+void ring_trim(struct ring *r);
+
 /** ring_get(r, seq): That event, or NULL if it is gone or not there yet. */
 const struct ring_event *ring_get(const struct ring *r, uint64_t seq);
 
