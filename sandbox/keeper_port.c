@@ -15,6 +15,7 @@
 #define PORTS_MAX 128
 #define LINKS_MAX 1024
 #define COPY_BYTES 65536
+#define TURN_COPIES 16 /* then others have their turn */
 
 /* One direction of a connection; bytes wait here only while the other side
  * is slow. */
@@ -103,7 +104,7 @@ static int flow_copy(struct flow *f, int from, int to)
 {
 	static char data[COPY_BYTES]; /* one loop, no threads */
 
-	while (!f->eof && f->len == 0) {
+	for (int i = 0; i < TURN_COPIES && !f->eof && f->len == 0; i++) {
 		ssize_t n = recv(from, data, sizeof(data), MSG_DONTWAIT), m;
 
 		if (n < 0 && errno == EINTR)
@@ -164,17 +165,24 @@ static void on_client(void *arg, uint32_t events)
 {
 	struct link *l = arg;
 
-	if ((events & EPOLLERR) != 0 ||
-	    ((events & EPOLLHUP) != 0 && l->connecting)) {
+	if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
+		/* Nobody takes an answer; and this would be told for ever. */
+		if (!l->connecting && flow_send(&l->up, l->server.fd) == 0)
+			(void)!flow_copy(&l->up, l->client.fd, l->server.fd);
 		link_free(l);
-		return;
-	}
-	if ((events & EPOLLHUP) != 0 && l->down.len > 0) {
-		link_free(l); /* nobody takes what waits */
 		return;
 	}
 	if (!l->connecting)
 		link_move(l);
+}
+
+/* It has said all and hears nothing: what waits for the client is left. */
+static void server_gone(struct link *l)
+{
+	close_watch(l->port->keeper, &l->server);
+	free(l->up.data);
+	l->up = (struct flow){.eof = true, .shut = true};
+	link_move(l);
 }
 
 static int link_connect(struct link *l, bool v6);
@@ -185,7 +193,11 @@ static void on_server(void *arg, uint32_t events)
 	int err = 0;
 	socklen_t len = sizeof(err);
 
-	(void)events;
+	if (!l->connecting && l->down.eof &&
+	    (events & (EPOLLERR | EPOLLHUP)) != 0) {
+		server_gone(l);
+		return;
+	}
 	if (!l->connecting) {
 		link_move(l);
 		return;
