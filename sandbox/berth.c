@@ -1,11 +1,12 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/securebits.h>
 #include <net/if.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,11 +15,8 @@
 #include "base/own.h"
 #include "sandbox/berth.h"
 
-/* fork with namespace flags; the child only waits or sets up the network. */
-static pid_t fork_with(unsigned long flags)
-{
-	return (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
-}
+/* What the process of a namespace that is made does first, in the child. */
+typedef int make_fn(uint32_t slot);
 
 static int open_ns(pid_t pid, const char *name)
 {
@@ -41,31 +39,6 @@ static int put_map(pid_t pid, const char *file, const char *text)
 	return write(fd, text, n) == (ssize_t)n ? 0 : -1;
 }
 
-/* A user namespace with this map; its only process ends at once. */
-static int make_user_ns(const char *map)
-{
-	int hold[2], ns = -1;
-	pid_t pid;
-
-	if (pipe2(hold, O_CLOEXEC) < 0)
-		return -1;
-	pid = fork_with(CLONE_NEWUSER);
-	if (pid == 0) {
-		char c;
-
-		close(hold[1]);
-		_exit(read(hold[0], &c, 1) == 0 ? 0 : 1);
-	}
-	close(hold[0]);
-	if (pid > 0 && put_map(pid, "uid_map", map) == 0 &&
-	    put_map(pid, "gid_map", map) == 0)
-		ns = open_ns(pid, "user");
-	close(hold[1]);
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
-	return ns;
-}
-
 static int put_sysctl(const char *path, const char *text)
 {
 	OWN(own_fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -74,22 +47,52 @@ static int put_sysctl(const char *path, const char *text)
 	return fd >= 0 && write(fd, text, n) == (ssize_t)n ? 0 : -1;
 }
 
-/* In the child: loopback up, low ports for everyone in there. */
-static int set_up_net(void)
+/* A fresh network: loopback up, low ports for everyone in there. */
+static int make_net(uint32_t slot)
 {
 	struct ifreq r = {.ifr_flags = IFF_UP};
-	OWN(own_fd) int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	OWN(own_fd) int s = -1;
 
+	(void)slot;
+	if (unshare(CLONE_NEWNET) < 0)
+		return -1;
+	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	memcpy(r.ifr_name, "lo", 3);
 	if (s < 0 || ioctl(s, SIOCSIFFLAGS, &r) < 0)
 		return -1;
 	return put_sysctl("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
 }
 
-static int make_net_ns(void)
+/*
+ * A user namespace counts some things (inotify instances, message queues,
+ * pending signals) for its maker too. Made by an id of its slot alone, no
+ * sandbox can use up what another needs.
+ */
+static int make_user(uint32_t slot)
+{
+	return prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0 ||
+		       syscall(SYS_setresuid, -1, BERTH_OWNER_BASE + slot, -1) <
+			   0
+		   ? -1
+		   : unshare(CLONE_NEWUSER);
+}
+
+noreturn static void make_child(make_fn *make, uint32_t slot, int said,
+				int hold)
+{
+	char c;
+
+	if (make(slot) < 0 || write(said, "y", 1) != 1)
+		_exit(1);
+	_exit(read(hold, &c, 1) == 0 ? 0 : 1);
+}
+
+/* A namespace, with ${map} if it is a user's; its only process ends at once. */
+static int make_ns(const char *name, make_fn *make, uint32_t slot,
+		   const char *map)
 {
 	int said[2], hold[2], ns = -1;
-	char c = 0;
+	char c;
 	pid_t pid;
 
 	if (pipe2(said, O_CLOEXEC) < 0)
@@ -99,17 +102,17 @@ static int make_net_ns(void)
 		close(said[1]);
 		return -1;
 	}
-	pid = fork_with(CLONE_NEWNET);
+	pid = fork();
 	if (pid == 0) {
 		close(hold[1]);
-		if (set_up_net() == 0 && write(said[1], "y", 1) == 1)
-			_exit(read(hold[0], &c, 1) == 0 ? 0 : 1);
-		_exit(1);
+		make_child(make, slot, said[1], hold[0]);
 	}
 	close(said[1]);
 	close(hold[0]);
-	if (pid > 0 && read(said[0], &c, 1) == 1)
-		ns = open_ns(pid, "net");
+	if (pid > 0 && read(said[0], &c, 1) == 1 &&
+	    (map == NULL || (put_map(pid, "uid_map", map) == 0 &&
+			     put_map(pid, "gid_map", map) == 0)))
+		ns = open_ns(pid, name);
 	close(said[0]);
 	close(hold[1]);
 	if (pid > 0)
@@ -140,12 +143,12 @@ static enum err berth_make(struct berth_pool *pool, struct berth *b,
 		return err_set(e, ERR_LIMIT, 0, "all slots are taken");
 	snprintf(map, sizeof(map), "0 %u %u\n", berth_uid(n.slot, 0),
 		 BERTH_IDS);
-	n.user_ns = make_user_ns(map);
+	n.user_ns = make_ns("user", make_user, n.slot, map);
 	/* Overlay's own work files belong to id 0, on disk and above. */
 	snprintf(map, sizeof(map), "0 0 1\n%u %u %u\n", BERTH_DISK_BASE,
 		 berth_uid(n.slot, 0), BERTH_IDS);
-	n.disk_ns = make_user_ns(map);
-	n.net_ns = make_net_ns();
+	n.disk_ns = make_ns("user", make_user, n.slot, map);
+	n.net_ns = make_ns("net", make_net, n.slot, NULL);
 	if (n.user_ns < 0 || n.disk_ns < 0 || n.net_ns < 0)
 		return err_set(e, ERR_IO, errno, "namespaces for a slot");
 	pool->used[n.slot] = 1;

@@ -17,6 +17,8 @@
 #define BERTH_IDS 65536U           /* ids of one sandbox */
 #define BERTH_UID_BASE 0x10000000U /* slot 0 begins here */
 #define BERTH_KEEPER_BASE 0x0f000000U
+#define BERTH_OWNER_BASE                                                       \
+	0x0f100000U /* owns a slot's namespaces; runs nothing */
 /*
  * On disk all sandboxes' files carry ids of this one range; an idmapped mount
  * shows them as the slot's. So a sandbox may get any slot at its next start,

@@ -17,7 +17,8 @@ static const char *const masked_files[] = {
     "diskstats",  "partitions",  "buddyinfo",     "zoneinfo",
     "vmstat",     "softirqs",    "devices",       "modules",
     "consoles",   "crypto",      "locks",         "swaps",
-    "misc",       "timer_stats", "sysrq-trigger",
+    "misc",       "timer_stats", "sysrq-trigger", "cgroups",
+    "bootconfig",
 };
 
 static const char *const masked_dirs[] = {"acpi", "asound", "scsi", "driver",
@@ -111,5 +112,6 @@ int mount_proc(int root, int target)
 	for (size_t i = 0; i < sizeof(read_only) / sizeof(char *); i++)
 		if (make_read_only(proc, read_only[i]) < 0)
 			return -1;
-	return 0;
+	/* The same for all on this machine, until it boots again. */
+	return mask_file(proc, "sys/kernel/random/boot_id");
 }

@@ -178,7 +178,9 @@ static enum spawn_step confine(const struct spawn_plan *p, int null,
 		return SPAWN_CGROUP_NS;
 	if (arrange_fds(p, null) < 0)
 		return SPAWN_FDS;
-	if (set_rlimits() < 0)
+	/* Before the host's own when memory is short; it cannot go lower. */
+	if (set_rlimits() < 0 ||
+	    put_at(AT_FDCWD, "/proc/self/oom_score_adj", "500") < 0)
 		return SPAWN_RLIMITS;
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
 	    errno != ENOSYS)
