@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -25,6 +26,7 @@
 #define BERTHS_READY 8
 #define PEERS_MAX 1024
 #define STOP_LIMIT_MS 10000
+#define LOCK_LIMIT_MS 2000
 
 /* One connection to R/broker.sock. */
 struct peer {
@@ -96,7 +98,7 @@ static void request_start(struct broker *b, struct peer *peer,
 {
 	struct live *l = live_find(b, req->id);
 	struct errinfo e = {0};
-	enum err r = ERR_NONE;
+	enum err r;
 
 	if (b->stopping) {
 		broker_answer(peer, req, ERR_STATE, 0);
@@ -106,10 +108,8 @@ static void request_start(struct broker *b, struct peer *peer,
 		broker_answer(peer, req, ERR_NONE, 0);
 		return;
 	}
-	if (l == NULL)
-		r = live_start(b, req, &l, &e);
-	if (r == ERR_NONE)
-		r = live_wait(l, peer, req, &e);
+	r = l == NULL ? live_start(b, peer, req, &e)
+		      : live_wait(l, peer, req, &e);
 	if (r == ERR_NONE)
 		return;
 	log_err(req->id, &e);
@@ -171,6 +171,7 @@ static void peer_close(struct peer *p)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
+	b->npeers--;
 	free(p);
 }
 
@@ -211,7 +212,7 @@ static void on_listen(void *arg, uint32_t events)
 	struct peer *p;
 
 	(void)events;
-	if (fd < 0 || !peer_allowed(b, fd))
+	if (fd < 0 || b->npeers >= PEERS_MAX || !peer_allowed(b, fd))
 		return;
 	p = calloc(1, sizeof(*p));
 	if (p == NULL)
@@ -225,6 +226,7 @@ static void on_listen(void *arg, uint32_t events)
 	STEAL_FD(fd);
 	p->next = b->peers;
 	b->peers = p;
+	b->npeers++;
 }
 
 /* ---- set-up ---- */
@@ -278,6 +280,33 @@ static enum err make_run_dirs(struct broker *b, struct errinfo *e)
 			return err_set(e, ERR_IO, errno, "%s", d->name);
 	}
 	return ERR_NONE;
+}
+
+/* One broker for a run directory; one that was just killed may have left a
+ * child that holds the lock for a moment. */
+static enum err lock_run(struct broker *b, struct errinfo *e)
+{
+	int64_t deadline = clock_mono_ms() + LOCK_LIMIT_MS;
+
+	while (flock(b->run, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK || clock_left_ms(deadline) == 0)
+			return err_set(e, ERR_STATE, errno,
+				       "another warrend uses %s", b->conf.run);
+		usleep(20000);
+	}
+	return ERR_NONE;
+}
+
+/* A crash inside would run such a handler as root of the machine. */
+static void check_core_pattern(void)
+{
+	OWN(own_fd)
+	int fd = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
+	char c = 0;
+
+	if (fd >= 0 && read(fd, &c, 1) == 1 && (c == '|' || c == '@'))
+		log_line(LOG_WARN, "kernel.core_pattern runs a program for "
+				   "each crash, those in sandboxes too");
 }
 
 static enum err open_data(struct broker *b, struct errinfo *e)
@@ -395,6 +424,8 @@ static enum err open_parts(struct broker *b, int *programs, struct errinfo *e)
 	if (r == ERR_NONE)
 		r = make_run_dirs(b, e);
 	if (r == ERR_NONE)
+		r = lock_run(b, e);
+	if (r == ERR_NONE)
 		r = open_programs(b, programs, e);
 	if (r == ERR_NONE)
 		r = filter_compile(&b->filter, e);
@@ -427,6 +458,7 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 	snprintf(b->point, sizeof(b->point), "%s/mnt", conf->run);
 	snprintf(b->empty, sizeof(b->empty), "%s/empty", conf->run);
 	snprintf(mount_dir, sizeof(mount_dir), "%s/cgroup", conf->run);
+	check_core_pattern();
 	r = open_parts(b, &programs, e);
 	if (r == ERR_NONE)
 		r = cgroup_root_open(&b->cgroups, b->instance, mount_dir, e);

@@ -63,6 +63,7 @@ struct broker {
 	struct filter filter;
 	struct live *lives;
 	struct peer *peers;
+	int npeers;
 	struct job *jobs; /* removals that run */
 	struct role roles[BROKER_ROLES_MAX];
 	int nroles;

@@ -392,8 +392,8 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 	return r;
 }
 
-enum err live_start(struct broker *b, const struct broker_req *req,
-		    struct live **out, struct errinfo *e)
+enum err live_start(struct broker *b, struct peer *peer,
+		    const struct broker_req *req, struct errinfo *e)
 {
 	OWN(start_fds_close)
 	struct live_start_fds f = {.keeper = {-1, -1},
@@ -407,8 +407,11 @@ enum err live_start(struct broker *b, const struct broker_req *req,
 
 	if (l == NULL)
 		return err_set(e, ERR_NOMEM, 0, "live");
-	r = start_prepare(l, req, &f, e);
+	r = live_wait(l, peer, req, e);
+	if (r == ERR_NONE)
+		r = start_prepare(l, req, &f, e);
 	if (r != ERR_NONE) {
+		free(l->waits);
 		free(l);
 		return r;
 	}
@@ -418,10 +421,10 @@ enum err live_start(struct broker *b, const struct broker_req *req,
 	if (r == ERR_NONE)
 		r = start_keeper(l, &f, e);
 	live_watch(l);
-	*out = l;
 	if (r == ERR_NONE)
 		return r;
-	/* Processes may exist: the normal end of a sandbox cleans up. */
+	/* Processes may exist: the normal end of a sandbox cleans up, and
+	 * answers. Without any it is gone when live_end() returns. */
 	log_err(l->id, e);
 	l->failure = (struct spawn_report){.step = SPAWN_EXEC};
 	live_end(l);

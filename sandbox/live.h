@@ -41,12 +41,13 @@ struct live {
 struct live *live_find(struct broker *b, const char *id);
 
 /**
- * live_start(b, req, l, e):
- * Begin to start a sandbox that is not live. Its waits are answered when it
- * runs or has failed. On failure nothing is left.
+ * live_start(b, peer, req, e):
+ * Begin to start a sandbox that is not live; ${req} is answered when it runs
+ * or has failed, which may be at once. On failure nothing is left, and the
+ * answer is the caller's.
  */
-FALLIBLE enum err live_start(struct broker *b, const struct broker_req *req,
-			     struct live **l, struct errinfo *e);
+FALLIBLE enum err live_start(struct broker *b, struct peer *peer,
+			     const struct broker_req *req, struct errinfo *e);
 
 /** live_wait(l, peer, req): Answer ${req} at the next turn of its state. */
 FALLIBLE enum err live_wait(struct live *l, struct peer *peer,

@@ -82,8 +82,11 @@ static void on_restart(void *arg)
 	struct role *r = arg;
 	struct errinfo e;
 
-	if (role_start(r, &e) != ERR_NONE)
-		log_err(r->name, &e);
+	if (role_start(r, &e) == ERR_NONE)
+		return;
+	log_err(r->name, &e);
+	loop_timer_set(&r->broker->loop, &r->restart,
+		       clock_mono_ms() + DELAY_MAX_MS, on_restart, r);
 }
 
 static void on_role_end(void *arg, uint32_t events)
