@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "sandbox/init_exec.h"
 
 #define ARGS_MAX 65536U
+#define EXEC_LIMIT_MS 10000 /* from clone to exec */
 
 static char **parse_strings(struct wire_in *in, uint32_t *count)
 {
@@ -179,6 +181,29 @@ static pid_t clone_into(int leaf)
 	return (pid_t)syscall(SYS_clone3, &a, sizeof(a));
 }
 
+/*
+ * 0: it runs. A tenant can stop a child between clone and exec for ever; it
+ * cannot stop init.
+ */
+static ssize_t await_exec(pid_t pid, int report, struct init_spawn_failure *why)
+{
+	struct pollfd p = {.fd = report, .events = POLLIN};
+	ssize_t n;
+
+	do {
+		n = poll(&p, 1, EXEC_LIMIT_MS);
+	} while (n < 0 && errno == EINTR);
+	if (n == 0) {
+		kill(pid, SIGKILL);
+		why->sys = ETIMEDOUT;
+		return -1;
+	}
+	do {
+		n = read(report, why, sizeof(*why));
+	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
 bool init_child_start(const struct init_spawn *s, pid_t *pid,
 		      struct init_spawn_failure *why)
 {
@@ -199,11 +224,7 @@ bool init_child_start(const struct init_spawn *s, pid_t *pid,
 	why->sys = (uint32_t)errno;
 	why->step = INIT_STEP_CLONE;
 	close(report[1]);
-	n = -1;
-	if (*pid > 0)
-		do {
-			n = read(report[0], why, sizeof(*why));
-		} while (n < 0 && errno == EINTR);
+	n = *pid > 0 ? await_exec(*pid, report[0], why) : -1;
 	close(report[0]);
 	if (*pid < 0) {
 		char name[16];
