@@ -7,12 +7,14 @@
 
 #include "base/log.h"
 #include "sandbox/broker.h"
+#include "sandbox/probe.h"
 
 static const char usage[] =
     "usage: warrend [--data DIR] [--run DIR] [--domain NAME] [--port N]\n"
-    "               [--workers N]\n";
+    "               [--workers N]\n"
+    "       warrend --probe      what this machine gives, one line each\n";
 
-static int parse(int argc, char **argv, struct broker_conf *c)
+static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
 {
 	static const struct option options[] = {
 	    {"data", required_argument, NULL, 'd'},
@@ -20,6 +22,7 @@ static int parse(int argc, char **argv, struct broker_conf *c)
 	    {"domain", required_argument, NULL, 'n'},
 	    {"port", required_argument, NULL, 'p'},
 	    {"workers", required_argument, NULL, 'w'},
+	    {"probe", no_argument, NULL, 'P'},
 	    {NULL, 0, NULL, 0},
 	};
 	int o;
@@ -41,6 +44,9 @@ static int parse(int argc, char **argv, struct broker_conf *c)
 		case 'w':
 			c->workers = (int)strtol(optarg, NULL, 10);
 			break;
+		case 'P':
+			*probe = true;
+			break;
 		default:
 			return -1;
 		}
@@ -49,6 +55,15 @@ static int parse(int argc, char **argv, struct broker_conf *c)
 	    strlen(c->run) > 40 || c->workers < 1 ||
 	    c->workers >= BROKER_ROLES_MAX)
 		return -1;
+	return 0;
+}
+
+static int probe_main(void)
+{
+	static struct check_list l;
+
+	probe_all(&l);
+	check_write(&l, stdout);
 	return 0;
 }
 
@@ -61,9 +76,10 @@ int main(int argc, char **argv)
 				   .workers = 2};
 	static struct broker b;
 	struct errinfo e;
+	bool probe = false;
 
 	log_open("warrend", LOG_INFO);
-	if (parse(argc, argv, &conf) < 0) {
+	if (parse(argc, argv, &conf, &probe) < 0) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -71,6 +87,8 @@ int main(int argc, char **argv)
 		fputs("warrend: must be started as root\n", stderr);
 		return 1;
 	}
+	if (probe)
+		return probe_main();
 	id_init();
 	if (broker_open(&b, &conf, &e) != ERR_NONE) {
 		log_err("cannot start", &e);

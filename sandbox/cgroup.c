@@ -150,6 +150,12 @@ enum err cgroup_root_open(struct cgroup_root *root, const char *instance,
 
 void cgroup_root_close(struct cgroup_root *root, const char *instance)
 {
+	if (root->v2 >= 0) {
+		OWN(own_fd) int up = open_dir(root->v2, "..");
+
+		if (up >= 0) /* not while a later broker's sandboxes live */
+			unlinkat(up, instance, AT_REMOVEDIR);
+	}
 	own_fd(&root->v2);
 	if (root->fast[0] != '\0') {
 		umount2(root->fast, MNT_DETACH);
