@@ -22,7 +22,8 @@ node_ok() {
 	[[ ${version%%.*} =~ ^[0-9]+$ ]] && ((${version%%.*} >= 18))
 }
 
-# Installing nginx or the like must not start it.
+# Installing nginx or the like must not start it. (Descriptor 9 is the lock on
+# the data directory, which a service that starts anyway must not keep.)
 apt_install() {
 	local policy=/usr/sbin/policy-rc.d rc=0
 	export DEBIAN_FRONTEND=noninteractive
@@ -33,7 +34,7 @@ apt_install() {
 		policy=
 	fi
 	apt-get install -y --no-install-recommends \
-		-o DPkg::Lock::Timeout=120 "$@" || rc=$?
+		-o DPkg::Lock::Timeout=120 "$@" 9>&- || rc=$?
 	[[ -z $policy ]] || rm -f "$policy"
 	return "$rc"
 }
