@@ -198,6 +198,9 @@ void err_http_answer(struct request *rq, enum err r, const struct errinfo *e)
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(ANSWER_MAX);
 	struct errinfo ignored;
 
+	/* Who went away is answered nothing and is no news. */
+	if (rq->broken)
+		return;
 	if (f->code == HTTP_CODE_NONE) {
 		log_line(LOG_WARN, "%s %s: %s: %s (%d)", rq->id,
 			 rq->route != NULL ? rq->route->pattern : "-",
@@ -205,7 +208,7 @@ void err_http_answer(struct request *rq, enum err r, const struct errinfo *e)
 		(void)err_http_fail(rq, NULL, err_http_of(r), "%s",
 				    err_http_plain(r));
 	}
-	if (rq->answering || rq->broken)
+	if (rq->answering)
 		return;
 	if (f->retry_after > 0 || err_http_status(f->code) == 503)
 		answer_header(rq, "Retry-After", "%u",
