@@ -1,19 +1,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/init_msg.h"
 #include "base/own.h"
 #include "sandbox/caps.h"
+#include "sandbox/limits.h"
 #include "sandbox/spawn.h"
 
 #define CAP_LAST 63
@@ -56,31 +54,6 @@ static int arrange_fds(const struct spawn_plan *p, int null)
 	    dup2(cgroup, INIT_FD_CGROUP) < 0)
 		return -1;
 	return close_range(INIT_FD_CGROUP + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-}
-
-static int set_rlimits(void)
-{
-	static const struct {
-		int what;
-		rlim_t most;
-	} limits[] = {
-	    {RLIMIT_CORE, 0},           {RLIMIT_NOFILE, 65536},
-	    {RLIMIT_MEMLOCK, 64 << 10}, {RLIMIT_MSGQUEUE, 800 << 10},
-	    {RLIMIT_SIGPENDING, 4096},  {RLIMIT_STACK, 8 << 20},
-	};
-
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		struct rlimit l;
-
-		if (getrlimit((__rlimit_resource_t)limits[i].what, &l) < 0)
-			return -1;
-		if (l.rlim_max > limits[i].most)
-			l.rlim_max = limits[i].most;
-		l.rlim_cur = l.rlim_max;
-		if (setrlimit((__rlimit_resource_t)limits[i].what, &l) < 0)
-			return -1;
-	}
-	return 0;
 }
 
 static int put_at(int dir, const char *file, const char *text)
@@ -159,17 +132,6 @@ static int keep_caps(uint64_t keep)
 	return 0;
 }
 
-static void reset_signals(void)
-{
-	struct sigaction dfl = {.sa_handler = SIG_DFL};
-	sigset_t none;
-
-	for (int i = 1; i < NSIG; i++)
-		sigaction(i, &dfl, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /* From real root with its tree to a process that may become init. */
 static enum spawn_step confine(const struct spawn_plan *p, int null,
 			       int proc_user)
@@ -179,11 +141,9 @@ static enum spawn_step confine(const struct spawn_plan *p, int null,
 	if (arrange_fds(p, null) < 0)
 		return SPAWN_FDS;
 	/* Before the host's own when memory is short; it cannot go lower. */
-	if (set_rlimits() < 0 ||
-	    put_at(AT_FDCWD, "/proc/self/oom_score_adj", "500") < 0)
+	if (limits_set() < 0 || limits_oom() < 0)
 		return SPAWN_RLIMITS;
-	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
-	    errno != ENOSYS)
+	if (limits_keyring() < 0)
 		return SPAWN_KEYRING;
 	if (setgroups(0, NULL) < 0 || setns(p->user_ns, CLONE_NEWUSER) < 0)
 		return SPAWN_USER_NS;
@@ -211,7 +171,7 @@ noreturn static void child_main(const struct spawn_plan *p, int go, int report)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	enum spawn_step step;
 
-	reset_signals();
+	limits_signals();
 	if (proc_user < 0 || null < 0)
 		fail(report, SPAWN_FDS);
 	if (setns(p->net_ns, CLONE_NEWNET) < 0)
