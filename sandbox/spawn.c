@@ -3,6 +3,7 @@
 #include <grp.h>
 #include <linux/sched.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
