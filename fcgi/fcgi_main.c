@@ -78,8 +78,11 @@ static void main_limits(void)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	/* Many threads must not mean many heaps. */
+	/* Many threads must not mean many heaps, nor large buffers, of which
+	 * little is used, stay in them. */
 	mallopt(M_ARENA_MAX, 4);
+	mallopt(M_MMAP_THRESHOLD, 64 << 10);
+	mallopt(M_TRIM_THRESHOLD, 1 << 20);
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
 	/* Who listens for it, and why: accept.c. */

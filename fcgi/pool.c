@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -69,6 +70,7 @@ static struct pool_job *pool_take(void)
 static void *pool_thread(void *arg)
 {
 	struct pool_job *job;
+	bool quiet;
 
 	(void)arg;
 	pthread_mutex_lock(&pool.lock);
@@ -78,8 +80,10 @@ static void *pool_thread(void *arg)
 		free(job);
 		pthread_mutex_lock(&pool.lock);
 	}
-	pool.calls--;
+	quiet = --pool.calls <= POOL_SPARE_MIN;
 	pthread_mutex_unlock(&pool.lock);
+	if (quiet)
+		malloc_trim(0); /* what a burst has left behind */
 	return NULL;
 }
 

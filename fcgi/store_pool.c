@@ -1,31 +1,65 @@
 #include <pthread.h>
+#include <time.h>
 
 #include "fcgi/store_pool.h"
 
 static struct {
 	pthread_mutex_t lock;
+	pthread_cond_t back;
 	const char *data_dir;
 	struct store_conn *kept[STORE_POOL_KEEP];
 	int n;
-} store_pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	int lent;
+} store_pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+		.back = PTHREAD_COND_INITIALIZER};
 
 void store_pool_init(const char *data_dir)
 {
 	store_pool.data_dir = data_dir;
 }
 
+/* Wait while many are lent; lock held. */
+static void store_pool_wait(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += STORE_POOL_WAIT_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
+	while (store_pool.n == 0 && store_pool.lent >= STORE_POOL_MANY)
+		if (pthread_cond_timedwait(&store_pool.back, &store_pool.lock,
+					   &until) != 0)
+			return;
+}
+
+static void store_pool_lent(int change)
+{
+	pthread_mutex_lock(&store_pool.lock);
+	store_pool.lent += change;
+	pthread_cond_signal(&store_pool.back);
+	pthread_mutex_unlock(&store_pool.lock);
+}
+
 enum err store_pool_take(struct store_conn **c, struct errinfo *e)
 {
 	struct store_conn *got = NULL;
+	enum err r;
 
 	pthread_mutex_lock(&store_pool.lock);
+	store_pool_wait();
 	if (store_pool.n > 0)
 		got = store_pool.kept[--store_pool.n];
+	store_pool.lent++;
 	pthread_mutex_unlock(&store_pool.lock);
-	if (got == NULL)
-		return store_open(store_pool.data_dir, c, e);
-	*c = got;
-	return ERR_NONE;
+	if (got != NULL) {
+		*c = got;
+		return ERR_NONE;
+	}
+	r = store_open(store_pool.data_dir, c, e);
+	if (r != ERR_NONE)
+		store_pool_lent(-1);
+	return r;
 }
 
 void store_pool_give(struct store_conn **c)
@@ -37,6 +71,8 @@ void store_pool_give(struct store_conn **c)
 	pthread_mutex_lock(&store_pool.lock);
 	if (store_pool.n < STORE_POOL_KEEP)
 		store_pool.kept[store_pool.n++] = STEAL(mine);
+	store_pool.lent--;
+	pthread_cond_signal(&store_pool.back);
 	pthread_mutex_unlock(&store_pool.lock);
 	store_close(&mine);
 }

@@ -7,7 +7,14 @@
 
 #include "store/db.h"
 
-#define STORE_POOL_KEEP 32
+#define STORE_POOL_KEEP 8
+
+/*
+ * When so many are lent, wait a little for one to come back before opening
+ * another: the work is done by few processors, and each connection has caches.
+ */
+#define STORE_POOL_MANY 16
+#define STORE_POOL_WAIT_MS 50
 
 /** store_pool_init(data_dir): Before all others; keeps ${data_dir}. */
 void store_pool_init(const char *data_dir);
