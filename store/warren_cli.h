@@ -26,7 +26,7 @@ typedef enum err cli_fn(struct cli *cli, struct errinfo *e);
 
 cli_fn warren_tenant_add, warren_tenant_list;
 cli_fn warren_key_add, warren_key_revoke, warren_key_list;
-cli_fn warren_sql, warren_migrate;
+cli_fn warren_sql, warren_migrate, warren_doctor;
 
 /** warren_cli_drop(cli, e): Root becomes the owner of D/db for good; anybody
  * else stays what he is. Errors: ERR_NOT_FOUND, ERR_DENIED, ERR_IO. */

@@ -25,6 +25,8 @@ static const char cli_usage[] =
     "                               execution_logs, ports, audit\n"
     "  migrate                      make the databases, or bring them to\n"
     "                               this program's schema\n"
+    "  doctor [--json]              what this machine and DIR lack, and how\n"
+    "                               to get it; 1 if anything is missing\n"
     "\n"
     "DIR is " WARREN_DATA " unless given.\n";
 
@@ -40,6 +42,7 @@ static const struct {
     {{"key", "list"}, 0, warren_key_list},
     {{"sql", NULL}, 1, warren_sql},
     {{"migrate", NULL}, 0, warren_migrate},
+    {{"doctor", NULL}, 0, warren_doctor},
 };
 
 #define COMMANDS (sizeof(cli_commands) / sizeof(cli_commands[0]))
