@@ -6,7 +6,7 @@
 #include "base/own.h"
 #include "fcgi/body.h"
 
-#define BODY_STEP 65536U
+#define BODY_STEP (64 * KIB)
 
 int64_t body_length(const struct request *rq)
 {
@@ -59,7 +59,7 @@ enum err body_all(struct request *rq, struct buf *out, struct errinfo *e)
 	if (length > 0 && length <= (int64_t)rq->route->body_max_bytes)
 		(void)buf_space(out, (size_t)length);
 	for (;;) {
-		size_t got;
+		size_t got = 0;
 		void *to = buf_space(out, BODY_STEP);
 		enum err r;
 

@@ -62,7 +62,7 @@ enum err process_start_with(struct request *rq, struct exec_body *x,
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(16U * MIB);
 	id_text_t id;
-	uint32_t pid;
+	uint32_t pid = 0;
 	enum err r;
 
 	err_http_operation(rq, "process.start");

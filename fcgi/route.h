@@ -22,9 +22,9 @@
 #include "store/ctl_key.h"
 #include "store/ctl_sandbox.h"
 
-#define KIB 1024U
-#define MIB (1024U * 1024U)
-#define GIB (1024U * 1024U * 1024U)
+#define KIB ((size_t)1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
 
 struct FCGX_Request;
 struct request;

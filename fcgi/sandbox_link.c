@@ -309,7 +309,7 @@ enum err link_start(struct link *l, const struct keeper_start *s,
 		    const int *fds, int nfds, uint32_t *pid, struct errinfo *e)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(KEEPER_PAYLOAD_MAX);
-	struct wire_msg *m;
+	struct wire_msg *m = NULL;
 	struct wire_in in;
 	uint32_t n;
 	enum err r;
@@ -331,7 +331,7 @@ enum err link_attach(struct link *l, const char *id, uint64_t after,
 		     bool follow, struct errinfo *e)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(1024);
-	struct wire_msg *m;
+	struct wire_msg *m = NULL;
 	struct wire_in in;
 	enum err r;
 
@@ -365,7 +365,7 @@ enum err link_status(struct link *l, const char *id, struct keeper_item *item,
 		     struct errinfo *e)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(1024);
-	struct wire_msg *m;
+	struct wire_msg *m = NULL;
 	enum err r;
 
 	wire_str(&b, id);
@@ -388,7 +388,7 @@ enum err link_list(struct link *l,
 
 	while (r == ERR_NONE) {
 		struct keeper_item item;
-		struct wire_msg *m;
+		struct wire_msg *m = NULL;
 
 		r = wire_recv(&l->rx, l->fd, -1, deadline, &m, e);
 		if (r != ERR_NONE || (m->type == KM_OK && m->tag == tag))
@@ -442,7 +442,7 @@ static enum err link_client_left(struct link *l, struct errinfo *e)
 enum err link_next(struct link *l, int64_t deadline_ms, struct link_event *out,
 		   struct errinfo *e)
 {
-	struct wire_msg *m;
+	struct wire_msg *m = NULL;
 	enum err r;
 
 	if (l->watch && ++l->seen % LOOK_EVERY == 0 && answer_gone(l->rq))
