@@ -127,6 +127,12 @@ static enum err link_undo(struct request *rq, struct errinfo *e)
 	return link_unknown(rq, rq->sandbox.name, e);
 }
 
+/* There is no such image, as opposed to: there is no broker. */
+static bool link_no_image(enum err r, const struct errinfo *e)
+{
+	return r == ERR_NOT_FOUND && e->sys == 0;
+}
+
 /* One that is just ending, or a broker that is: a moment later it can be. */
 static enum err link_ask_start(struct request *rq, struct errinfo *e)
 {
@@ -146,7 +152,8 @@ static enum err link_ask_start(struct request *rq, struct errinfo *e)
 		req.pids = s->pids;
 		r = broker_call(rq->worker->run_dir, &req, deadline, e);
 		if ((r != ERR_STATE && r != ERR_NOT_FOUND && r != ERR_PEER) ||
-		    clock_mono_ms() > again_until || answer_gone(rq))
+		    link_no_image(r, e) || clock_mono_ms() > again_until ||
+		    answer_gone(rq))
 			return r;
 		nanosleep(&step, NULL);
 	}
@@ -160,6 +167,8 @@ static enum err link_boot(struct request *rq, struct errinfo *e)
 	enum err r = link_ask_start(rq, &why);
 
 	rq->start_us += link_now_us() - from;
+	if (link_no_image(r, &why))
+		return err_http_field(rq, e, "image", "there is no such image");
 	if (r != ERR_NONE) {
 		log_line(LOG_ERROR, "%s: start of %s: %s: %s", rq->id, s->id,
 			 err_name(r), why.text);
