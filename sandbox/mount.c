@@ -94,6 +94,11 @@ struct tmpfs {
 	unsigned attrs;
 };
 
+struct dev_node {
+	const char *name;
+	unsigned minor_nr;
+};
+
 static int tmpfs_at(int target, const struct tmpfs *t)
 {
 	OWN(own_fd) int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
@@ -112,35 +117,24 @@ static int tmpfs_at(int target, const struct tmpfs *t)
 	return m < 0 ? -1 : mount_onto(m, target);
 }
 
-static int dev_node(int dev, const char *name, unsigned minor_nr)
+/* An own node: the host's would be one inode, and one lock, for all. */
+static int dev_node(int dev, const struct dev_node *n, uid_t owner)
 {
-	char path[32];
-	struct stat st;
-	OWN(own_fd) int node = -1;
-	OWN(own_fd) int at = -1;
-
-	snprintf(path, sizeof(path), "/dev/%s", name);
-	node = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	at = openat(dev, name, O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0644);
-	if (node < 0 || at < 0 || fstat(node, &st) < 0)
-		return -1;
-	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, minor_nr)) {
-		errno = ENODEV;
-		return -1;
-	}
-	return mount_onto(node, at);
+	return mknodat(dev, n->name, S_IFCHR | 0666, makedev(1, n->minor_nr)) <
+			   0 ||
+		       fchownat(dev, n->name, owner, owner,
+				AT_SYMLINK_NOFOLLOW) < 0
+		   ? -1
+		   : fchmodat(dev, n->name, 0666, 0);
 }
 
 static int dev_tree(int root, const struct mount_plan *p)
 {
-	static const struct {
-		const char *name;
-		unsigned minor_nr;
-	} nodes[] = {{"null", 3},
-		     {"zero", 5},
-		     {"full", 7},
-		     {"random", 8},
-		     {"urandom", 9}};
+	static const struct dev_node nodes[] = {{"null", 3},
+						{"zero", 5},
+						{"full", 7},
+						{"random", 8},
+						{"urandom", 9}};
 	static const char *const links[][2] = {{"/proc/self/fd", "fd"},
 					       {"fd/0", "stdin"},
 					       {"fd/1", "stdout"},
@@ -165,7 +159,7 @@ static int dev_tree(int root, const struct mount_plan *p)
 	if (dev < 0 || mkdirat(dev, "shm", 0755) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
-		if (dev_node(dev, nodes[i].name, nodes[i].minor_nr) < 0)
+		if (dev_node(dev, &nodes[i], p->root_uid) < 0)
 			return -1;
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
 		if (symlinkat(links[i][0], dev, links[i][1]) < 0)

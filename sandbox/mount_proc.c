@@ -25,8 +25,8 @@ static const char *const masked_dirs[] = {"acpi", "asound", "scsi", "driver",
 					  "pressure"};
 static const char *const read_only[] = {"bus", "fs", "irq", "sys"};
 
-/* Cover proc/name with the host's /dev/null, verified to be that. */
-static int mask_file(int proc, const char *name)
+/* Cover proc/name with the sandbox's own null device, verified to be that. */
+static int mask_file(int root, int proc, const char *name)
 {
 	OWN(own_fd)
 	int at = openat(proc, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -35,8 +35,7 @@ static int mask_file(int proc, const char *name)
 
 	if (at < 0)
 		return errno == ENOENT ? 0 : -1;
-	null = open_tree(AT_FDCWD, "/dev/null",
-			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	null = open_tree(root, "dev/null", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (null < 0 || fstat(null, &st) < 0)
 		return -1;
 	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 3)) {
@@ -104,7 +103,7 @@ int mount_proc(int root, int target)
 	if (proc < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(masked_files) / sizeof(char *); i++)
-		if (mask_file(proc, masked_files[i]) < 0)
+		if (mask_file(root, proc, masked_files[i]) < 0)
 			return -1;
 	for (size_t i = 0; i < sizeof(masked_dirs) / sizeof(char *); i++)
 		if (mask_dir(proc, masked_dirs[i]) < 0)
@@ -113,5 +112,5 @@ int mount_proc(int root, int target)
 		if (make_read_only(proc, read_only[i]) < 0)
 			return -1;
 	/* The same for all on this machine, until it boots again. */
-	return mask_file(proc, "sys/kernel/random/boot_id");
+	return mask_file(root, proc, "sys/kernel/random/boot_id");
 }
