@@ -378,8 +378,10 @@ static enum err listen_at(struct broker *b, const char *name, int type,
 static void on_refill(void *arg)
 {
 	struct broker *b = arg;
+	bool berths = berth_refill(&b->berths);
+	bool disks = disk_spare_refill(&b->disks.spares);
 
-	if (berth_refill(&b->berths))
+	if (berths || disks)
 		loop_timer_set(&b->loop, &b->refill,
 			       clock_mono_ms() + REFILL_MS, on_refill, b);
 	else
@@ -464,6 +466,8 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 		r = cgroup_root_open(&b->cgroups, b->instance, mount_dir, e);
 	if (r != ERR_NONE)
 		return r;
+	disk_root_open(&b->disks, b->sandboxes, b->images,
+		       conf->disk_overcommit);
 	live_adopt_all(b);
 	live_sweep_trash(b);
 	r = listen_at(b, "broker.sock", SOCK_SEQPACKET, b->warren_gid,
@@ -498,6 +502,7 @@ void broker_run(struct broker *b)
 		loop_step(&b->loop, 50);
 	loop_timer_del(&b->loop, &b->refill);
 	berth_pool_close(&b->berths);
+	disk_root_close(&b->disks);
 	cgroup_root_close(&b->cgroups, b->instance);
 	filter_free(&b->filter);
 	loop_close(&b->loop);

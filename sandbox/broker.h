@@ -12,6 +12,7 @@
 #include "base/loop.h"
 #include "sandbox/berth.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/disk.h"
 #include "sandbox/filter.h"
 
 #define BROKER_ROLES_MAX 17 /* the recorder and at most 16 workers */
@@ -26,6 +27,7 @@ struct broker_conf {
 	const char *domain;
 	const char *port;
 	int workers;
+	uint32_t disk_overcommit; /* see disk.h; at least 1 */
 };
 
 struct role {
@@ -59,6 +61,7 @@ struct broker {
 	char empty[256]; /* R/empty: a keeper's root */
 	struct cgroup_root cgroups;
 	struct berth_pool berths;
+	struct disk_root disks;
 	struct loop_timer refill;
 	struct filter filter;
 	struct live *lives;

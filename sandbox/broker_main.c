@@ -11,7 +11,8 @@
 
 static const char usage[] =
     "usage: warrend [--data DIR] [--run DIR] [--domain NAME] [--port N]\n"
-    "               [--workers N]\n"
+    "               [--workers N] [--disk-overcommit N]\n"
+    "N times what is free on the disk (10) is promised to sandboxes at most.\n"
     "       warrend --probe      what this machine gives, one line each\n";
 
 static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
@@ -22,6 +23,7 @@ static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
 	    {"domain", required_argument, NULL, 'n'},
 	    {"port", required_argument, NULL, 'p'},
 	    {"workers", required_argument, NULL, 'w'},
+	    {"disk-overcommit", required_argument, NULL, 'o'},
 	    {"probe", no_argument, NULL, 'P'},
 	    {NULL, 0, NULL, 0},
 	};
@@ -44,6 +46,10 @@ static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
 		case 'w':
 			c->workers = (int)strtol(optarg, NULL, 10);
 			break;
+		case 'o':
+			c->disk_overcommit = (uint32_t)strtoul(optarg, NULL,
+							       10);
+			break;
 		case 'P':
 			*probe = true;
 			break;
@@ -53,7 +59,8 @@ static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
 	}
 	if (optind != argc || c->data[0] != '/' || c->run[0] != '/' ||
 	    strlen(c->run) > 40 || c->workers < 1 ||
-	    c->workers >= BROKER_ROLES_MAX)
+	    c->workers >= BROKER_ROLES_MAX || c->disk_overcommit < 1 ||
+	    c->disk_overcommit > DISK_OVERCOMMIT_MAX)
 		return -1;
 	return 0;
 }
@@ -73,7 +80,8 @@ int main(int argc, char **argv)
 				   .run = "/run/warren",
 				   .domain = "localhost",
 				   .port = "8080",
-				   .workers = 2};
+				   .workers = 2,
+				   .disk_overcommit = DISK_OVERCOMMIT};
 	static struct broker b;
 	struct errinfo e;
 	bool probe = false;

@@ -20,6 +20,7 @@
 #define START_LIMIT_MS 10000
 #define CLEAN_RETRY_MS 20
 #define KEEPER_LIMIT_MS 3000
+#define DISK_LIMIT_MS 120000 /* e2fsck, once after a crash */
 
 struct live *live_find(struct broker *b, const char *id)
 {
@@ -90,7 +91,8 @@ static void live_clean(void *arg)
 		return;
 	}
 	live_files_unlink(b, l->id);
-	berth_free_slot(&b->berths, l->slot);
+	if (l->slot < BERTH_SLOTS)
+		berth_free_slot(&b->berths, l->slot);
 	if (l->destroy)
 		live_remove_files(b, l->id);
 	answer_starts(l, l->failure.step != SPAWN_OK ? ERR_IO : ERR_STATE,
@@ -105,6 +107,15 @@ static void live_clean(void *arg)
 		broker_request(b, w->peer, &w->req);
 		free(w);
 	}
+}
+
+/* Now, while others still hold the mount: the last one to let it go waits
+ * until all is written. */
+static void let_disk_go(struct live *l)
+{
+	if (l->destroy)
+		disk_forsake(&l->broker->disks, l->disk);
+	own_fd(&l->disk);
 }
 
 static void live_maybe_clean(struct live *l)
@@ -122,6 +133,9 @@ void live_end(struct live *l)
 	loop_del(&l->broker->loop, &l->report_watch);
 	own_fd(&l->init.report);
 	own_fd(&l->init.go);
+	let_disk_go(l);
+	loop_del(&l->broker->loop, &l->check_watch);
+	disk_check_end(&l->check);
 	child_signal(l->init.pidfd, SIGKILL);
 	cgroup_kill(&l->broker->cgroups, l->id);
 	child_signal(l->keeper_pidfd, SIGKILL);
@@ -172,6 +186,7 @@ static void on_init_end(void *arg, uint32_t events)
 		 (unsigned)status);
 	/* The keeper sees it too: it tells every reader, then ends. */
 	l->state = LIVE_ENDING;
+	let_disk_go(l);
 	cgroup_kill(&l->broker->cgroups, l->id);
 	loop_timer_set(loop, &l->timer, clock_mono_ms() + KEEPER_LIMIT_MS,
 		       on_keeper_limit, l);
@@ -298,7 +313,7 @@ static enum err start_init(struct live *l, const struct broker_req *req,
 		       .image = f->layers.image,
 		       .usr_over = f->layers.usr_over,
 		       .usr = f->layers.usr,
-		       .files = f->layers.files,
+		       .files = f->layers.files.mount,
 		       .root_uid = berth_uid(l->slot, 0),
 		       .tmp_bytes = req->memory_bytes / 4,
 		       .shm_bytes = req->memory_bytes / 4},
@@ -348,10 +363,26 @@ struct live *live_new(struct broker *b, const char *id)
 	l->broker = b;
 	l->init = (struct spawn_child)SPAWN_CHILD_NONE;
 	l->keeper_pidfd = -1;
+	l->disk = -1;
+	l->slot = BERTH_SLOTS;
+	l->check = (struct disk_check)DISK_CHECK_NONE;
+	l->check_watch.fd = -1;
 	l->init_watch.fd = l->report_watch.fd = l->keeper_watch.fd = -1;
 	must(strlen(id) == ID_SANDBOX_LEN);
 	memcpy(l->id, id, sizeof(l->id));
 	return l;
+}
+
+/* What start_prepare() has made, but the descriptors. */
+static void unprepare(struct live *l)
+{
+	struct broker *b = l->broker;
+
+	live_files_unlink(b, l->id);
+	cgroup_remove(&b->cgroups, l->id);
+	berth_free_slot(&b->berths, l->slot);
+	l->slot = BERTH_SLOTS;
+	own_fd(&l->disk);
 }
 
 /* The parts before any process exists; failing leaves nothing. */
@@ -368,16 +399,15 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 		return r;
 	l->slot = f->berth.slot;
 	r = live_layers_open(b, req, &f->berth, &f->layers, e);
+	if (r == ERR_NONE)
+		r = cgroup_make(&b->cgroups, l->id, &limits,
+				berth_uid(l->slot, 65533), e);
 	if (r != ERR_NONE) {
-		berth_free_slot(&b->berths, l->slot);
+		unprepare(l);
 		return r;
 	}
-	r = cgroup_make(&b->cgroups, l->id, &limits, berth_uid(l->slot, 65533),
-			e);
-	if (r != ERR_NONE) {
-		berth_free_slot(&b->berths, l->slot);
-		return r;
-	}
+	if (f->layers.files.image)
+		l->disk = fcntl(f->layers.files.mount, F_DUPFD_CLOEXEC, 3);
 	f->cgroup = cgroup_dir(&b->cgroups, l->id);
 	f->oom = cgroup_oom_file(&b->cgroups, l->id);
 	f->listen = keeper_socket(b, l->id);
@@ -386,14 +416,14 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 		       f->keeper) == 0)
 		return ERR_NONE;
 	r = err_set(e, ERR_IO, errno, "sockets of %s", l->id);
-	live_files_unlink(b, l->id);
-	cgroup_remove(&b->cgroups, l->id);
-	berth_free_slot(&b->berths, l->slot);
+	unprepare(l);
 	return r;
 }
 
-enum err live_start(struct broker *b, struct peer *peer,
-		    const struct broker_req *req, struct errinfo *e)
+/* ${l} is in the list. On failure it stays there, without any process; when
+ * processes failed, it ends like any other, and its waits are answered. */
+static enum err start_now(struct live *l, const struct broker_req *req,
+			  struct errinfo *e)
 {
 	OWN(start_fds_close)
 	struct live_start_fds f = {.keeper = {-1, -1},
@@ -402,21 +432,10 @@ enum err live_start(struct broker *b, struct peer *peer,
 				   .oom = -1,
 				   .layers = LIVE_LAYERS_NONE,
 				   .berth = BERTH_NONE};
-	struct live *l = live_new(b, req->id);
-	enum err r;
+	enum err r = start_prepare(l, req, &f, e);
 
-	if (l == NULL)
-		return err_set(e, ERR_NOMEM, 0, "live");
-	r = live_wait(l, peer, req, e);
-	if (r == ERR_NONE)
-		r = start_prepare(l, req, &f, e);
-	if (r != ERR_NONE) {
-		free(l->waits);
-		free(l);
+	if (r != ERR_NONE)
 		return r;
-	}
-	l->next = b->lives;
-	b->lives = l;
 	r = start_init(l, req, &f, e);
 	if (r == ERR_NONE)
 		r = start_keeper(l, &f, e);
@@ -429,4 +448,79 @@ enum err live_start(struct broker *b, struct peer *peer,
 	l->failure = (struct spawn_report){.step = SPAWN_EXEC};
 	live_end(l);
 	return ERR_NONE;
+}
+
+static void on_disk_turn(void *arg);
+
+static void on_check_end(void *arg, uint32_t events)
+{
+	struct live *l = arg;
+
+	(void)events;
+	loop_del(&l->broker->loop, &l->check_watch);
+	log_line(LOG_INFO, "%s: image checked: %s", l->id,
+		 disk_check_end(&l->check) ? "good" : "not fit for use");
+	on_disk_turn(l);
+}
+
+/* Until its image can be mounted; then the start goes on. */
+static bool disk_turns(struct live *l)
+{
+	struct loop *loop = &l->broker->loop;
+
+	if (clock_left_ms(l->want_until_ms) == 0)
+		return false;
+	switch (disk_prepare(&l->broker->disks, l->id, &l->check)) {
+	case DISK_NEED_NOTHING:
+		return false;
+	case DISK_NEED_WAIT:
+		loop_timer_set(loop, &l->timer,
+			       clock_mono_ms() + CLEAN_RETRY_MS, on_disk_turn,
+			       l);
+		return true;
+	case DISK_NEED_CHECK:
+		watch(l, &l->check_watch, l->check.pidfd, on_check_end);
+		return true;
+	}
+	return false;
+}
+
+static void on_disk_turn(void *arg)
+{
+	struct live *l = arg;
+	struct errinfo e;
+
+	if (disk_turns(l) || start_now(l, &l->want, &e) == ERR_NONE)
+		return;
+	log_err(l->id, &e);
+	l->failure = (struct spawn_report){.step = SPAWN_MOUNTS};
+	live_end(l);
+}
+
+enum err live_start(struct broker *b, struct peer *peer,
+		    const struct broker_req *req, struct errinfo *e)
+{
+	struct live *l = live_new(b, req->id);
+	enum err r;
+
+	if (l == NULL)
+		return err_set(e, ERR_NOMEM, 0, "live");
+	r = live_wait(l, peer, req, e);
+	if (r != ERR_NONE) {
+		free(l);
+		return r;
+	}
+	l->want = *req;
+	l->want_until_ms = clock_mono_ms() + DISK_LIMIT_MS;
+	l->next = b->lives;
+	b->lives = l;
+	if (disk_turns(l))
+		return ERR_NONE;
+	r = start_now(l, req, e);
+	if (r == ERR_NONE)
+		return r;
+	live_unlink(l);
+	free(l->waits);
+	free(l);
+	return r;
 }

@@ -23,13 +23,18 @@ struct live {
 	struct broker *broker;
 	id_sandbox_t id;
 	enum live_state state;
-	uint32_t slot;
+	uint32_t slot; /* BERTH_SLOTS: none yet */
 	struct spawn_child init;
 	pid_t keeper_pid;
 	int keeper_pidfd; /* -1 once it has ended */
 	struct loop_watch init_watch;
 	struct loop_watch report_watch;
 	struct loop_watch keeper_watch;
+	struct loop_watch check_watch;
+	struct disk_check check; /* of an image that was not clean */
+	struct broker_req want;  /* of the start that waits for that */
+	int64_t want_until_ms;
+	int disk; /* the image's mount, so that it can be forsaken; or -1 */
 	struct loop_timer timer; /* start deadline; then clean-up retries */
 	struct spawn_report failure;
 	bool destroy; /* its files go too */

@@ -31,30 +31,12 @@ static int open_dir(int at, const char *name)
 		      O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* <files>/<part>/{upper,work}; upper is the sandbox root's. */
-static int make_part(int files, const char *part)
-{
-	OWN(own_fd) int dir = -1;
-
-	if (mkdirat(files, part, 0755) < 0 && errno != EEXIST)
-		return -1;
-	dir = open_dir(files, part);
-	if (dir < 0)
-		return -1;
-	if (mkdirat(dir, "work", 0700) < 0 && errno != EEXIST)
-		return -1;
-	if (mkdirat(dir, "upper", 0755) < 0)
-		return errno == EEXIST ? 0 : -1;
-	return fchownat(dir, "upper", BERTH_DISK_BASE, BERTH_DISK_BASE,
-			AT_SYMLINK_NOFOLLOW);
-}
-
 void live_layers_close(struct live_layers *l)
 {
 	own_fd(&l->image);
 	own_fd(&l->usr_over);
 	own_fd(&l->usr);
-	own_fd(&l->files);
+	own_fd(&l->files.mount);
 }
 
 static enum err open_image(struct broker *b, const char *name, int user_ns,
@@ -81,20 +63,17 @@ enum err live_layers_open(struct broker *b, const struct broker_req *req,
 			  struct errinfo *e)
 {
 	OWN(live_layers_close) struct live_layers l = LIVE_LAYERS_NONE;
-	OWN(own_fd) int files = -1;
+	const struct disk_want want = {
+	    .limits = {.bytes = req->disk_bytes, .inodes = req->inodes},
+	    .map_ns = berth->disk_ns,
+	    .root_uid = berth_uid(berth->slot, 0),
+	};
 	enum err r = open_image(b, req->image, berth->user_ns, &l, e);
 
+	if (r == ERR_NONE)
+		r = disk_open(&b->disks, req->id, &want, &l.files, e);
 	if (r != ERR_NONE)
 		return r;
-	if (mkdirat(b->sandboxes, req->id, 0700) < 0 && errno != EEXIST)
-		return err_set(e, ERR_IO, errno, "files of %s", req->id);
-	files = open_dir(b->sandboxes, req->id);
-	if (files < 0 || make_part(files, "root") < 0 ||
-	    make_part(files, "usr") < 0)
-		return err_set(e, ERR_IO, errno, "files of %s", req->id);
-	l.files = mount_layer(files, "", berth->disk_ns);
-	if (l.files < 0)
-		return err_set(e, ERR_IO, errno, "files of %s", req->id);
 	*out = l;
 	l = (struct live_layers)LIVE_LAYERS_NONE;
 	return ERR_NONE;
@@ -179,6 +158,7 @@ void live_remove_files(struct broker *b, const char *id)
 {
 	char trash[64];
 
+	disk_forget(&b->disks, id);
 	snprintf(trash, sizeof(trash), TRASH "%s", id);
 	if (renameat(b->sandboxes, id, b->sandboxes, trash) < 0) {
 		if (errno != ENOENT)

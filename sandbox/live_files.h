@@ -1,6 +1,6 @@
 /*
  * What a sandbox has on disk and in the run directory:
- *   D/sandboxes/<id>/{root,usr}/{upper,work}   its files, kept when it stops
+ *   D/sandboxes/<id>/       its files, kept when it stops: disk.h
  *   R/sandboxes/<id>        "slot keeper started init started": adoption
  *   R/keepers/<id>.sock     its keeper's door
  */
@@ -16,18 +16,20 @@ struct live_layers {
 	int image;    /* D/images/<name>/rootfs */
 	int usr_over; /* D/images/<name>/host-usr, or -1: no such layer … */
 	int usr;      /* … over the machine's /usr */
-	int files;    /* D/sandboxes/<id> */
+	struct disk_files files;
 };
 
 #define LIVE_LAYERS_NONE                                                       \
 	{                                                                      \
-		.image = -1, .usr_over = -1, .usr = -1, .files = -1            \
+		.image = -1, .usr_over = -1, .usr = -1, .files = {             \
+			.mount = -1                                            \
+		}                                                              \
 	}
 
 /**
  * live_layers_open(b, req, berth, out, e):
- * Open the image and the sandbox's directory, which is made on first use.
- * Errors: ERR_NOT_FOUND (no such image), ERR_IO.
+ * Open the image and the sandbox's files, which are made on first use.
+ * Errors: ERR_NOT_FOUND (no such image), ERR_IO; those of disk_open().
  */
 FALLIBLE enum err live_layers_open(struct broker *b,
 				   const struct broker_req *req,

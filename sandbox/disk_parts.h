@@ -1,0 +1,25 @@
+/* What lies in a sandbox's files, whatever bounds them. */
+#ifndef SANDBOX_DISK_PARTS_H
+#define SANDBOX_DISK_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sandbox/disk_image.h"
+
+/** disk_parts_make(dir, owner): {root,usr}/{upper,work}, as far as missing;
+ * an upper is ${owner}'s. -1 with errno. */
+int disk_parts_make(int dir, uid_t owner);
+
+/** disk_parts_there(dir): Whether that was made in there before. */
+bool disk_parts_there(int dir);
+
+/** disk_parts_shift(mount, user_ns): Shift the ids of a new detached mount by
+ * that namespace's map. -1 with errno. */
+int disk_parts_shift(int mount, int user_ns);
+
+/** disk_parts_tmpfs(limits): A detached mount in memory; -1 with errno. */
+int disk_parts_tmpfs(const struct disk_limits *limits);
+
+#endif

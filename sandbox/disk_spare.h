@@ -1,0 +1,46 @@
+/*
+ * Images that are copied and mounted before anybody asks: that takes longer
+ * than the rest of a start. Of the limits that were asked for last. They
+ * have no name until they are used, so a broker that dies leaves none.
+ */
+#ifndef SANDBOX_DISK_SPARE_H
+#define SANDBOX_DISK_SPARE_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "sandbox/disk_image.h"
+
+#define DISK_SPARES 8
+
+struct disk_spare {
+	int image; /* locked, read and write */
+	int mount; /* detached, not shifted yet */
+};
+
+struct disk_spares {
+	int images;                /* directories: where copies are … */
+	int templates;             /* … and templates */
+	struct disk_limits limits; /* of all of them */
+	int template_fd;
+	int nready;
+	struct disk_spare ready[DISK_SPARES];
+};
+
+/**
+ * disk_spare_take(s, limits, out, e):
+ * One that is ready, else one made now. The next ones have its limits.
+ * Owns: both descriptors are the caller's. Errors: ERR_IO, ERR_LIMIT.
+ */
+FALLIBLE enum err disk_spare_take(struct disk_spares *s,
+				  const struct disk_limits *limits,
+				  struct disk_spare *out, struct errinfo *e);
+
+/** disk_spare_refill(s): Make one if some are missing; true if more are
+ * wanted still. Blocks: 1 to 5 ms. */
+bool disk_spare_refill(struct disk_spares *s);
+
+void disk_spare_close(struct disk_spare *s);
+void disk_spares_close(struct disk_spares *s);
+
+#endif
