@@ -39,6 +39,18 @@ runs_here() {
 		tr '\0' ' ' <"/proc/$1/cmdline" | grep -qF -- "$2"
 }
 
+# end_programs SIGNAL NAME...: signal all that run these programs of D/bin.
+end_programs() {
+	local signal=$1 name pid
+	shift
+	for name in "$@"; do
+		find /proc/[0-9]*/exe -lname "$data/bin/$name*" 2>/dev/null |
+			while IFS=/ read -r _ _ pid _; do
+				kill "-$signal" "$pid" 2>/dev/null || true
+			done
+	done || true
+}
+
 # What a serve left running that was killed itself.
 end_leftovers() {
 	local pid
@@ -47,11 +59,7 @@ end_leftovers() {
 		echo "Stopping warrend (pid $pid), left over from a run before"
 		end_group "$pid" 20
 	fi
-	find /proc/[0-9]*/exe \( -lname "$data/bin/warren-fcgi*" -o \
-		-lname "$data/bin/warren-recorder*" \) 2>/dev/null |
-		while IFS=/ read -r _ _ pid _; do
-			kill -TERM "$pid" 2>/dev/null || true
-		done || true
+	end_programs TERM warren-fcgi warren-recorder
 	pid=$(cat "$data/nginx/nginx.pid" 2>/dev/null) || true
 	if runs_here "$pid" "$data/nginx/nginx.conf"; then
 		echo "Stopping nginx (pid $pid), left over from a run before"
@@ -118,6 +126,8 @@ stop_all() {
 		kill_group_of nginx KILL "$pid"
 	done
 	[[ -z $broker ]] || end_group "$broker" 25
+	# Workers of a broker that died may still be finishing streams.
+	end_programs KILL warren-fcgi warren-recorder warren-keeper
 	rm -f "$data/warrend.pid" "$data/serve.pid"
 	printf 'stopped\n'
 }

@@ -43,6 +43,19 @@ cgroup_has() {
 			{ found = 1 } END { exit !found }' /proc/self/mounts
 }
 
+# What only the broker can find out, by trying; its lines are "state, name,
+# text, fix" apart by tabs.
+probe_machine() {
+	local lines state text fix
+	lines=$("$data/bin/warrend" --probe) ||
+		fail "warrend --probe failed; see $log"
+	printf '%s\n' "$lines"
+	while IFS=$'\t' read -r state _ text fix; do
+		[[ $state != missing ]] || fail "$text${fix:+: $fix}"
+	done <<<"$lines"
+}
+
+# What can be seen before anything is installed or built.
 check_machine() {
 	local ns major minor rest controller
 	IFS=.- read -r major minor rest < <(uname -r)
