@@ -131,6 +131,37 @@ enum err keeper_get_item(const struct wire_msg *msg, struct keeper_item *item,
 	return ERR_NONE;
 }
 
+void keeper_put_usage(struct buf *b, const struct keeper_usage *u)
+{
+	wire_u64(b, u->disk_used);
+	wire_u64(b, u->disk_limit);
+	wire_u64(b, u->inodes_used);
+	wire_u64(b, u->inodes_limit);
+	wire_u64(b, u->memory_used);
+	wire_u64(b, u->memory_limit);
+	wire_u64(b, u->pids_used);
+	wire_u64(b, u->pids_limit);
+}
+
+enum err keeper_get_usage(const struct wire_msg *msg, struct keeper_usage *u,
+			  struct errinfo *e)
+{
+	struct wire_in in = wire_in(msg);
+	struct keeper_usage v = {.disk_used = wire_in_u64(&in)};
+
+	v.disk_limit = wire_in_u64(&in);
+	v.inodes_used = wire_in_u64(&in);
+	v.inodes_limit = wire_in_u64(&in);
+	v.memory_used = wire_in_u64(&in);
+	v.memory_limit = wire_in_u64(&in);
+	v.pids_used = wire_in_u64(&in);
+	v.pids_limit = wire_in_u64(&in);
+	if (msg->type != KM_USAGE_IS || !wire_in_done(&in))
+		return err_set(e, ERR_PEER, 0, "malformed usage");
+	*u = v;
+	return ERR_NONE;
+}
+
 enum err keeper_refused(const struct wire_msg *msg, struct errinfo *e)
 {
 	struct wire_in in = wire_in(msg);

@@ -32,6 +32,7 @@
  *           comes later, with SUBSCRIBE's tag; the recorder ATTACHes to each
  *  ACK      str id, u64 seq: committed up to seq; no answer
  *  PING     -> OK
+ *  USAGE    -> USAGE_IS
  *
  * Keeper -> client:
  *
@@ -44,6 +45,8 @@
  *  ITEM     str id, u8 kind, u8 state, u32 pid, i32 exit_code, u8 reason,
  *           u64 first, u64 next, i64 started_ms, i64 ended_ms (0: running)
  *  OK
+ *  USAGE_IS u64 disk used, limit (bytes), u64 inodes used, limit,
+ *           u64 memory used, limit (bytes), u64 pids used, limit
  *
  * Data of an EVENT by kind:
  *  OUT, ERR        bytes as read
@@ -76,6 +79,7 @@ enum keeper_msg {
 	KM_SUBSCRIBE,
 	KM_ACK,
 	KM_PING,
+	KM_USAGE,
 	KM_STARTED = 0x81,
 	KM_REFUSED,
 	KM_ATTACHED,
@@ -83,7 +87,8 @@ enum keeper_msg {
 	KM_GAP,
 	KM_REPLAYED,
 	KM_ITEM,
-	KM_OK
+	KM_OK,
+	KM_USAGE_IS
 };
 
 enum keeper_flag {
@@ -172,6 +177,18 @@ struct keeper_item {
 	int64_t ended_ms;
 };
 
+/* A limit of 0: there is none, or the use cannot be told. */
+struct keeper_usage {
+	uint64_t disk_used; /* bytes */
+	uint64_t disk_limit;
+	uint64_t inodes_used;
+	uint64_t inodes_limit;
+	uint64_t memory_used; /* bytes, page cache included */
+	uint64_t memory_limit;
+	uint64_t pids_used;
+	uint64_t pids_limit;
+};
+
 struct keeper_start {
 	const char *id;
 	enum exec_kind kind;
@@ -204,14 +221,22 @@ void keeper_put_end(struct buf *b, const struct keeper_end *end);
 /** keeper_put_item(b, item): The payload of ITEM. */
 void keeper_put_item(struct buf *b, const struct keeper_item *item);
 
+/** keeper_put_usage(b, u): The payload of USAGE_IS. */
+void keeper_put_usage(struct buf *b, const struct keeper_usage *u);
+
 /**
- * keeper_get_event(msg, ev, e), keeper_get_item(msg, item, e):
- * Read an EVENT or ITEM whole. Errors: ERR_PEER; outputs untouched.
+ * keeper_get_event(msg, ev, e), keeper_get_item(msg, item, e),
+ * keeper_get_usage(msg, u, e):
+ * Read an EVENT, ITEM or USAGE_IS whole. Errors: ERR_PEER; outputs
+ * untouched.
  */
 FALLIBLE enum err keeper_get_event(const struct wire_msg *msg,
 				   struct keeper_event *ev, struct errinfo *e);
 FALLIBLE enum err keeper_get_item(const struct wire_msg *msg,
 				  struct keeper_item *item, struct errinfo *e);
+
+FALLIBLE enum err keeper_get_usage(const struct wire_msg *msg,
+				   struct keeper_usage *u, struct errinfo *e);
 
 /**
  * keeper_refused(msg, e):

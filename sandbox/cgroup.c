@@ -322,6 +322,30 @@ int cgroup_oom_file(const struct cgroup_root *root, const char *id)
 		      path, O_RDONLY | O_CLOEXEC);
 }
 
+int cgroup_usage_file(const struct cgroup_root *root, const char *id,
+		      enum cgroup_usage what)
+{
+	static const struct {
+		const char *v2;
+		const char *v1;
+		enum cgroup_control control;
+	} files[] = {
+	    [CGROUP_MEMORY_NOW] = {"memory.current", "memory.usage_in_bytes",
+				   CGROUP_MEMORY},
+	    [CGROUP_MEMORY_MAX] = {"memory.max", "memory.limit_in_bytes",
+				   CGROUP_MEMORY},
+	    [CGROUP_PIDS_NOW] = {"pids.current", "pids.current", CGROUP_PIDS},
+	    [CGROUP_PIDS_MAX] = {"pids.max", "pids.max", CGROUP_PIDS},
+	};
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/%s", id,
+		 root->v2_limits ? files[what].v2 : files[what].v1);
+	return openat(root->v2_limits ? root->v2
+				      : root->v1[files[what].control],
+		      path, O_RDONLY | O_CLOEXEC);
+}
+
 void cgroup_each(const struct cgroup_root *root,
 		 void (*fn)(void *arg, const char *id), void *arg)
 {

@@ -77,6 +77,18 @@ int cgroup_dir(const struct cgroup_root *root, const char *id);
  */
 int cgroup_oom_file(const struct cgroup_root *root, const char *id);
 
+enum cgroup_usage {
+	CGROUP_MEMORY_NOW, /* bytes */
+	CGROUP_MEMORY_MAX,
+	CGROUP_PIDS_NOW,
+	CGROUP_PIDS_MAX
+};
+
+/** cgroup_usage_file(root, id, what): A descriptor whose text is that
+ * number, or "max"; -1 if there is none. */
+int cgroup_usage_file(const struct cgroup_root *root, const char *id,
+		      enum cgroup_usage what);
+
 /** cgroup_each(root, fn, arg): fn(arg, id) for each sandbox with a v2
  * directory: what an earlier broker may have left. */
 void cgroup_each(const struct cgroup_root *root,

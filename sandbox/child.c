@@ -22,10 +22,12 @@ noreturn static void child_main(const struct child_spec *s)
 	char *const env[] = {NULL};
 	sigset_t none;
 	int up[CHILD_FDS_MAX], null = open("/dev/null", O_RDWR);
+	/* Not where the given ones go. */
+	int program = fcntl(s->program, F_DUPFD_CLOEXEC, FD_HIGH);
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (null < 0 || dup2(null, 0) < 0)
+	if (program < 0 || null < 0 || dup2(null, 0) < 0)
 		_exit(126);
 	for (int i = 0; i < s->nfds; i++) {
 		up[i] = fcntl(s->fds[i], F_DUPFD_CLOEXEC, FD_HIGH);
@@ -43,7 +45,7 @@ noreturn static void child_main(const struct child_spec *s)
 	     setresuid(s->uid, s->uid, s->uid) < 0 ||
 	     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
 		_exit(126);
-	syscall(SYS_execveat, s->program, "", s->argv, env, AT_EMPTY_PATH);
+	syscall(SYS_execveat, program, "", s->argv, env, AT_EMPTY_PATH);
 	_exit(127);
 }
 

@@ -25,8 +25,8 @@
 #define INODE UINT64_C(256)
 #define GROUP (BLOCK * 8 * BLOCK)
 #define KERNEL_RESERVE_MAX UINT64_C(4096) /* blocks */
-#define OWN_DIRS 8 /* blocks: {root,usr}/{upper,work/work} */
-#define OWN_INODES 32
+#define OWN_DIRS 8    /* blocks: {root,usr}/{upper,work/work} */
+#define OWN_INODES 19 /* those, lost+found, and the first 10 */
 #define SLACK (UINT64_C(1) << 20)
 #define PREFIX "disk-v1-"
 #define CHECKER (BERTH_DISK_BASE - 2)

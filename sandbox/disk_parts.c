@@ -32,7 +32,9 @@ static int make_part(int files, const char *part, uid_t owner)
 
 int disk_parts_make(int dir, uid_t owner)
 {
-	if (make_part(dir, "root", owner) < 0)
+	/* A keeper has a descriptor of ${dir}, for statfs only. */
+	if (fchmodat(dir, ".", 0700, 0) < 0 ||
+	    make_part(dir, "root", owner) < 0)
 		return -1;
 	return make_part(dir, "usr", owner);
 }

@@ -9,7 +9,7 @@
 #include "sandbox/disk_image.h"
 
 /** disk_parts_make(dir, owner): {root,usr}/{upper,work}, as far as missing;
- * an upper is ${owner}'s. -1 with errno. */
+ * an upper is ${owner}'s. Only root gets through ${dir}. -1 with errno. */
 int disk_parts_make(int dir, uid_t owner);
 
 /** disk_parts_there(dir): Whether that was made in there before. */

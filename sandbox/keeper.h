@@ -15,6 +15,7 @@
 #include "base/id.h"
 #include "base/keeper_msg.h"
 #include "base/loop.h"
+#include "sandbox/keeper_usage.h"
 #include "sandbox/ring.h"
 
 #define KEEPER_LIVE_MAX 1024            /* executions that run at a time */
@@ -95,7 +96,7 @@ struct keeper {
 	struct spawn_wait *spawns, **spawns_last; /* not yet with init */
 	int64_t init_said_ms;
 	int null_fd;
-	int oom_fd;
+	struct usage_fds usage;
 	uid_t warren_uid;
 	uint32_t next_tag;
 	struct exec *execs, *execs_last;

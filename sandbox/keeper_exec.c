@@ -337,20 +337,6 @@ static void on_timeout(void *arg)
 
 /* ---- endings ---- */
 
-static uint64_t oom_count(const struct keeper *k)
-{
-	char text[1024];
-	const char *at;
-	ssize_t n = k->oom_fd < 0 ? -1
-				  : pread(k->oom_fd, text, sizeof(text) - 1, 0);
-
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	at = strstr(text, "oom_kill ");
-	return at != NULL ? strtoull(at + 9, NULL, 10) : 0;
-}
-
 void exec_finish(struct exec *x, const struct keeper_end *end)
 {
 	struct keeper *k = x->keeper;
@@ -387,7 +373,8 @@ void exec_finish(struct exec *x, const struct keeper_end *end)
 /* The verdict over a program that was reaped. */
 static void exec_verdict(const struct exec *x, struct keeper_end *end)
 {
-	bool oom = oom_count(x->keeper) > x->oom_before;
+	const struct usage_fds *u = &x->keeper->usage;
+	bool oom = usage_oom_count(u) > x->oom_before;
 	int code = x->signalled ? 128 + (int)x->status : (int)x->status;
 
 	*end = (struct keeper_end){
@@ -401,6 +388,9 @@ static void exec_verdict(const struct exec *x, struct keeper_end *end)
 		end->reason = x->kill_reason;
 	else if (oom && code == 128 + SIGKILL)
 		end->reason = END_OUT_OF_MEMORY;
+	else if ((!x->signalled || code == 128 + SIGBUS) && code != 0 &&
+		 usage_disk_full(u))
+		end->reason = END_DISK_LIMIT;
 }
 
 /* Ended when its main process is gone; killed: when all of it is gone. */
@@ -447,7 +437,7 @@ void exec_spawned(struct exec *x, uint32_t pid)
 	loop_timer_del(&x->keeper->loop, &x->timer);
 	x->state = EXEC_RUNNING;
 	x->pid = pid;
-	x->oom_before = oom_count(x->keeper);
+	x->oom_before = usage_oom_count(&x->keeper->usage);
 	wire_u32(&b, pid);
 	client_say(x->starter, KM_STARTED, x->starter_tag, &b);
 	x->starter = NULL;

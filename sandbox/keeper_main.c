@@ -1,7 +1,8 @@
 /*
- * warren-keeper ID UID WARREN_UID EMPTY_DIR: see keeper.h. Started by the
- * broker as root with: 3 its listening socket, 4 the socket to init, 5 init's
- * pidfd, 6 the sandbox's network namespace[, 7 the out-of-memory counter].
+ * warren-keeper ID UID WARREN_UID EMPTY_DIR LETTERS: see keeper.h. Started by
+ * the broker as root with: 3 its listening socket, 4 the socket to init, 5
+ * init's pidfd, 6 the sandbox's network namespace, from 7 on those of which
+ * LETTERS tells (keeper_usage.h).
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -24,7 +25,7 @@
 
 #define SWEEP_MS 1000
 
-enum { FD_LISTEN = 3, FD_INIT, FD_PIDFD, FD_NET, FD_OOM };
+enum { FD_LISTEN = 3, FD_INIT, FD_PIDFD, FD_NET, FD_USAGE };
 
 /* Into the sandbox's network, an empty root, an own uid; nothing else. */
 static bool drop(uid_t uid, const char *empty)
@@ -63,7 +64,7 @@ static void on_sweep(void *arg)
 
 static void cloexec_all(void)
 {
-	for (int fd = FD_LISTEN; fd <= FD_OOM; fd++)
+	for (int fd = FD_LISTEN; fd < FD_USAGE + USAGE_COUNT; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
@@ -87,7 +88,7 @@ int main(int argc, char **argv)
 				  .init_end = LOOP_WATCH_INIT};
 	struct rlimit files, data = {KEEPER_DATA_MAX, KEEPER_DATA_MAX};
 
-	if (argc != 5) {
+	if (argc != 6 || !usage_fds_named(&k.usage, argv[5], FD_USAGE)) {
 		fputs("warren-keeper is started by warrend\n", stderr);
 		return 2;
 	}
@@ -95,7 +96,6 @@ int main(int argc, char **argv)
 	cloexec_all();
 	signal(SIGPIPE, SIG_IGN);
 	k.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	k.oom_fd = fcntl(FD_OOM, F_GETFD) >= 0 ? FD_OOM : -1;
 	k.warren_uid = (uid_t)strtoul(argv[3], NULL, 10);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;

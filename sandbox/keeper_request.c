@@ -369,6 +369,17 @@ static bool do_ack(struct client *c, struct wire_msg *msg)
 	return true;
 }
 
+static bool do_usage(struct client *c, struct wire_msg *msg)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(128);
+	struct keeper_usage u;
+
+	usage_read(&c->keeper->usage, &u);
+	keeper_put_usage(&b, &u);
+	client_say(c, KM_USAGE_IS, msg->tag, &b);
+	return msg->len == 0;
+}
+
 bool request_handle(struct client *c, struct wire_msg *msg)
 {
 	static bool (*const table[])(struct client *, struct wire_msg *) = {
@@ -385,6 +396,7 @@ bool request_handle(struct client *c, struct wire_msg *msg)
 	    [KM_PORT_CLOSE] = do_port_close,
 	    [KM_SUBSCRIBE] = do_subscribe,
 	    [KM_ACK] = do_ack,
+	    [KM_USAGE] = do_usage,
 	};
 
 	if (msg->type == KM_PING) {

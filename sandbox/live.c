@@ -269,7 +269,7 @@ struct live_start_fds {
 	int keeper[2]; /* keeper's and init's end */
 	int listen;
 	int cgroup;
-	int oom;
+	struct usage_fds usage;
 	struct live_layers layers;
 	struct berth berth;
 };
@@ -280,7 +280,8 @@ static void start_fds_close(struct live_start_fds *f)
 	own_fd(&f->keeper[1]);
 	own_fd(&f->listen);
 	own_fd(&f->cgroup);
-	own_fd(&f->oom);
+	for (int i = 0; i < USAGE_COUNT; i++)
+		own_fd(&f->usage.fd[i]);
 	live_layers_close(&f->layers);
 	berth_close(&f->berth);
 }
@@ -289,16 +290,21 @@ static enum err start_keeper(struct live *l, const struct live_start_fds *f,
 			     struct errinfo *e)
 {
 	struct broker *b = l->broker;
-	const int fds[] = {f->listen, f->keeper[0], l->init.pidfd,
-			   f->berth.net_ns, f->oom};
-	char uid[16], warren[16];
+	int fds[CHILD_FDS_MAX] = {f->listen, f->keeper[0], l->init.pidfd,
+				  f->berth.net_ns};
+	char uid[16], warren[16], letters[USAGE_COUNT + 1] = "";
 	char name[] = "warren-keeper";
-	char *const argv[] = {name, l->id, uid, warren, b->empty, NULL};
-	struct child_spec s = {.program = b->keeper_program,
-			       .argv = argv,
-			       .fds = fds,
-			       .nfds = f->oom >= 0 ? 5 : 4};
+	char *const argv[] = {name,     l->id,   uid, warren,
+			      b->empty, letters, NULL};
+	struct child_spec s = {
+	    .program = b->keeper_program, .argv = argv, .fds = fds, .nfds = 4};
 
+	for (int i = 0; i < USAGE_COUNT; i++) {
+		if (f->usage.fd[i] < 0)
+			continue;
+		letters[s.nfds - 4] = usage_letter((enum usage_file)i);
+		fds[s.nfds++] = f->usage.fd[i];
+	}
 	snprintf(uid, sizeof(uid), "%u", berth_keeper_uid(l->slot));
 	snprintf(warren, sizeof(warren), "%u", b->warren_uid);
 	return child_start(&s, &l->keeper_pid, &l->keeper_pidfd, e);
@@ -409,7 +415,7 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 	if (f->layers.files.image)
 		l->disk = fcntl(f->layers.files.mount, F_DUPFD_CLOEXEC, 3);
 	f->cgroup = cgroup_dir(&b->cgroups, l->id);
-	f->oom = cgroup_oom_file(&b->cgroups, l->id);
+	live_usage_open(b, l->id, &f->layers.files, &f->usage);
 	f->listen = keeper_socket(b, l->id);
 	if (f->cgroup >= 0 && f->listen >= 0 &&
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
@@ -429,7 +435,7 @@ static enum err start_now(struct live *l, const struct broker_req *req,
 	struct live_start_fds f = {.keeper = {-1, -1},
 				   .listen = -1,
 				   .cgroup = -1,
-				   .oom = -1,
+				   .usage = USAGE_FDS_NONE,
 				   .layers = LIVE_LAYERS_NONE,
 				   .berth = BERTH_NONE};
 	enum err r = start_prepare(l, req, &f, e);

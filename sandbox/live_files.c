@@ -79,6 +79,26 @@ enum err live_layers_open(struct broker *b, const struct broker_req *req,
 	return ERR_NONE;
 }
 
+void live_usage_open(struct broker *b, const char *id,
+		     const struct disk_files *files, struct usage_fds *out)
+{
+	static const struct {
+		enum usage_file file;
+		enum cgroup_usage what;
+	} numbers[] = {{USAGE_MEMORY, CGROUP_MEMORY_NOW},
+		       {USAGE_MEMORY_MAX, CGROUP_MEMORY_MAX},
+		       {USAGE_PIDS, CGROUP_PIDS_NOW},
+		       {USAGE_PIDS_MAX, CGROUP_PIDS_MAX}};
+
+	out->fd[USAGE_OOM] = cgroup_oom_file(&b->cgroups, id);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		out->fd[numbers[i].file] = cgroup_usage_file(&b->cgroups, id,
+							     numbers[i].what);
+	if (files->bounded)
+		out->fd[USAGE_DISK] = openat(files->mount, ".",
+					     O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 void live_files_write(struct broker *b, const struct live *l)
 {
 	char path[64], temp[64], text[128];

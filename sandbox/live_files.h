@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "sandbox/broker.h"
+#include "sandbox/keeper_usage.h"
 
 /* Detached mounts, ids shifted to a berth's slot; see mount.h. */
 struct live_layers {
@@ -36,6 +37,11 @@ FALLIBLE enum err live_layers_open(struct broker *b,
 				   const struct berth *berth,
 				   struct live_layers *out, struct errinfo *e);
 void live_layers_close(struct live_layers *l);
+
+/** live_usage_open(b, id, files, out): What its keeper may read; as much of
+ * it as there is. */
+void live_usage_open(struct broker *b, const char *id,
+		     const struct disk_files *files, struct usage_fds *out);
 
 /** live_files_write(b, l): Leave the note by which a new broker adopts it. */
 void live_files_write(struct broker *b, const struct live *l);

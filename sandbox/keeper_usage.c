@@ -1,0 +1,93 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "sandbox/keeper_usage.h"
+
+#define NO_LIMIT (UINT64_C(1) << 62) /* what v1 says instead of "max" */
+
+static const char letters_of[USAGE_COUNT] = {
+#define X(name, letter) letter,
+    USAGE_FILES(X)
+#undef X
+};
+
+char usage_letter(enum usage_file f)
+{
+	return letters_of[f];
+}
+
+bool usage_fds_named(struct usage_fds *u, const char *letters, int first)
+{
+	for (int i = 0; i < USAGE_COUNT; i++)
+		u->fd[i] = -1;
+	for (int i = 0; letters[i] != '\0'; i++) {
+		const char *at = memchr(letters_of, letters[i], USAGE_COUNT);
+
+		if (at == NULL)
+			return false;
+		u->fd[at - letters_of] = first + i;
+	}
+	return true;
+}
+
+static bool text_of(int fd, char text[1024])
+{
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, 1023, 0);
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return true;
+}
+
+uint64_t usage_oom_count(const struct usage_fds *u)
+{
+	char text[1024];
+	const char *at;
+
+	if (!text_of(u->fd[USAGE_OOM], text))
+		return 0;
+	at = strstr(text, "oom_kill ");
+	return at != NULL ? strtoull(at + 9, NULL, 10) : 0;
+}
+
+/* "max", and what v1 has for it, is 0: none. */
+static uint64_t number_of(int fd)
+{
+	char text[1024];
+	uint64_t v;
+
+	if (!text_of(fd, text))
+		return 0;
+	v = strtoull(text, NULL, 10);
+	return v < NO_LIMIT ? v : 0;
+}
+
+bool usage_disk_full(const struct usage_fds *u)
+{
+	struct statvfs s;
+
+	return u->fd[USAGE_DISK] >= 0 && fstatvfs(u->fd[USAGE_DISK], &s) == 0 &&
+	       (s.f_bavail == 0 || s.f_favail == 0);
+}
+
+void usage_read(const struct usage_fds *u, struct keeper_usage *out)
+{
+	struct statvfs s;
+
+	*out = (struct keeper_usage){
+	    .memory_used = number_of(u->fd[USAGE_MEMORY]),
+	    .memory_limit = number_of(u->fd[USAGE_MEMORY_MAX]),
+	    .pids_used = number_of(u->fd[USAGE_PIDS]),
+	    .pids_limit = number_of(u->fd[USAGE_PIDS_MAX]),
+	};
+	if (u->fd[USAGE_DISK] < 0 || fstatvfs(u->fd[USAGE_DISK], &s) < 0)
+		return;
+	/* What is reserved is neither used nor to be had. */
+	out->disk_used = (uint64_t)(s.f_blocks - s.f_bfree) * s.f_frsize;
+	out->disk_limit = out->disk_used + (uint64_t)s.f_bavail * s.f_frsize;
+	out->inodes_used = s.f_files - s.f_ffree;
+	out->inodes_limit = out->inodes_used + s.f_favail;
+}

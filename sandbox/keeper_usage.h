@@ -1,0 +1,58 @@
+/*
+ * What the sandbox uses of what it may. The keeper only reads: files of the
+ * cgroups that the broker opened for it, and statfs of the sandbox's disk by
+ * a descriptor that gives no way into it.
+ */
+#ifndef SANDBOX_KEEPER_USAGE_H
+#define SANDBOX_KEEPER_USAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/keeper_msg.h"
+
+/*
+ * The optional descriptors that the broker passes, each named by a letter:
+ * "om" means that the first is USAGE_OOM, the second USAGE_MEMORY.
+ */
+#define USAGE_FILES(X)                                                         \
+	X(OOM, 'o')                                                            \
+	X(MEMORY, 'm')                                                         \
+	X(MEMORY_MAX, 'M')                                                     \
+	X(PIDS, 'p')                                                           \
+	X(PIDS_MAX, 'P')                                                       \
+	X(DISK, 'd')
+
+enum usage_file {
+#define X(name, letter) USAGE_##name,
+	USAGE_FILES(X)
+#undef X
+	    USAGE_COUNT
+};
+
+struct usage_fds {
+	int fd[USAGE_COUNT]; /* -1: not there */
+};
+
+#define USAGE_FDS_NONE                                                         \
+	{                                                                      \
+		.fd = { -1, -1, -1, -1, -1, -1 }                               \
+	}
+
+/** usage_letter(f): The letter of one of the descriptors. */
+char usage_letter(enum usage_file f);
+
+/** usage_fds_named(u, letters, first): The descriptors from ${first} on,
+ * as the letters name them. False: an unknown letter. */
+bool usage_fds_named(struct usage_fds *u, const char *letters, int first);
+
+/** usage_oom_count(u): How often the kernel killed for memory. */
+uint64_t usage_oom_count(const struct usage_fds *u);
+
+/** usage_disk_full(u): Not one block, or not one inode, is free. */
+bool usage_disk_full(const struct usage_fds *u);
+
+/** usage_read(u, out): All of it; what cannot be told is 0. */
+void usage_read(const struct usage_fds *u, struct keeper_usage *out);
+
+#endif
