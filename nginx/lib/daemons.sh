@@ -129,6 +129,8 @@ stop_all() {
 	# Workers of a broker that died may still be finishing streams.
 	end_programs KILL warren-fcgi warren-recorder warren-keeper
 	rm -f "$data/warrend.pid" "$data/serve.pid"
+	# Nothing lives that could be found by it any more.
+	rm -rf --one-file-system "$run"
 	printf 'stopped\n'
 }
 
