@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,27 +52,93 @@ static int add_list(scmp_filter_ctx c, const char *const *names, size_t n,
 	return 0;
 }
 
-static int add_socket(scmp_filter_ctx c)
+static int rule(scmp_filter_ctx c, uint32_t action, int nr, unsigned n,
+		const struct scmp_arg_cmp *args)
 {
-	static const int families[] = {AF_UNIX, AF_INET, AF_INET6};
+	return seccomp_rule_add_array(c, action, nr, n, args);
+}
+
+/* Protocols of the internet; any other could load a module of the kernel. */
+static int add_protocols(scmp_filter_ctx c, uint64_t family)
+{
+	static const uint64_t allowed_ones[] = {0, IPPROTO_ICMP, IPPROTO_TCP,
+						IPPROTO_UDP, IPPROTO_ICMPV6};
+	uint32_t no = SCMP_ACT_ERRNO(EPROTONOSUPPORT);
 	int r = 0;
 
-	for (size_t i = 0; i < 3 && r == 0; i++)
-		r = seccomp_rule_add(
-		    c, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-		    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
+	for (uint64_t p = 0; p <= IPPROTO_ICMPV6 && r == 0; p++) {
+		uint32_t action = no;
+
+		for (size_t i = 0; i < 5; i++)
+			if (allowed_ones[i] == p)
+				action = SCMP_ACT_ALLOW;
+		r = rule(c, action, SCMP_SYS(socket), 2,
+			 (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_EQ, family),
+						 SCMP_A2(SCMP_CMP_EQ, p)});
+	}
+	return r != 0 ? r
+		      : rule(c, no, SCMP_SYS(socket), 2,
+			     (struct scmp_arg_cmp[]){
+				 SCMP_A0(SCMP_CMP_EQ, family),
+				 SCMP_A2(SCMP_CMP_GT, IPPROTO_ICMPV6)});
+}
+
+static int add_socket(scmp_filter_ctx c)
+{
+	uint32_t no = SCMP_ACT_ERRNO(EAFNOSUPPORT);
+	int r = 0;
+
+	for (uint64_t f = 0; f <= AF_NETLINK && r == 0; f++) {
+		if (f == AF_INET || f == AF_INET6 || f == AF_NETLINK)
+			continue;
+		r = rule(c, f == AF_UNIX ? SCMP_ACT_ALLOW : no,
+			 SCMP_SYS(socket), 1, &SCMP_A0(SCMP_CMP_EQ, f));
+	}
+	if (r == 0)
+		r = rule(c, no, SCMP_SYS(socket), 1,
+			 &SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
+	if (r == 0)
+		r = add_protocols(c, AF_INET);
+	if (r == 0)
+		r = add_protocols(c, AF_INET6);
 	if (r == 0) /* NETLINK_ROUTE: getifaddrs */
-		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
-				     SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
-				     SCMP_A2(SCMP_CMP_EQ, 0));
+		r = rule(
+		    c, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
+		    (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+					    SCMP_A2(SCMP_CMP_EQ, 0)});
+	if (r == 0)
+		r = rule(
+		    c, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 2,
+		    (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+					    SCMP_A2(SCMP_CMP_NE, 0)});
+	if (r == 0)
+		r = rule(c, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
+			 &SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+	return r != 0 ? r
+		      : rule(c, no, SCMP_SYS(socketpair), 1,
+			     &SCMP_A0(SCMP_CMP_NE, AF_UNIX));
+}
+
+/* Any of the NEW* flags is refused; without one it is fork or a thread. */
+static int add_clone(scmp_filter_ctx c)
+{
+	int r = rule(c, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+		     &SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEW_ANY, 0));
+
+	for (int i = 0; i < 64 && r == 0; i++) {
+		uint64_t bit = UINT64_C(1) << i;
+
+		if ((CLONE_NEW_ANY & bit) != 0)
+			r = rule(c, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+				 &SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit));
+	}
 	return r;
 }
 
 static int add_conditional(scmp_filter_ctx c)
 {
 	static const uint64_t personas[] = {0, 8, 0x20000, 0x20008, 0xffffffff};
-	int r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-				 SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEW_ANY, 0));
+	int r = add_clone(c);
 
 	if (r == 0)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone3), 0);
