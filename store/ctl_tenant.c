@@ -95,3 +95,33 @@ void ctl_tenant_list_free(struct ctl_tenant_list *l)
 	free(l->rows);
 	*l = (struct ctl_tenant_list){.n = 0};
 }
+
+static enum err tenant_delete(struct store_conn *c, enum stmt_id what,
+			      const char *id, uint64_t *changes,
+			      struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	enum err r = stmt_use(c, what, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":tenant", id);
+	return stmt_run(&q, changes, e);
+}
+
+enum err ctl_tenant_remove(struct store_conn *c, const char *id,
+			   struct errinfo *e)
+{
+	OWN(tx_end) struct tx t = TX_INIT;
+	uint64_t keys, tenants = 0;
+	enum err r = tx_begin(&t, c, STORE_CTL, e);
+
+	if (r == ERR_NONE)
+		r = tenant_delete(c, STMT_TENANT_KEYS_REMOVE, id, &keys, e);
+	if (r == ERR_NONE)
+		r = tenant_delete(c, STMT_TENANT_REMOVE, id, &tenants, e);
+	if (r == ERR_NONE && tenants == 0)
+		return err_set(e, ERR_STATE, 0,
+			       "it has sandboxes still, or is not there");
+	return r == ERR_NONE ? tx_commit(&t, e) : r;
+}

@@ -40,4 +40,12 @@ FALLIBLE enum err ctl_tenant_list(struct store_conn *c,
 				  struct errinfo *e);
 void ctl_tenant_list_free(struct ctl_tenant_list *l);
 
+/**
+ * ctl_tenant_remove(c, id, e):
+ * A tenant and its keys. Errors: ERR_STATE (it has sandboxes still, or is not
+ * there); nothing is changed then.
+ */
+FALLIBLE enum err ctl_tenant_remove(struct store_conn *c, const char *id,
+				    struct errinfo *e);
+
 #endif

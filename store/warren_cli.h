@@ -16,6 +16,8 @@
 struct cli {
 	const char *data;
 	const char *scope;
+	const char *url; /* --url, --key: of a service; NULL when not given */
+	const char *key;
 	bool json;
 	char **args; /* after the command's own words */
 	char db_dir[4096];
@@ -24,9 +26,9 @@ struct cli {
 /* A command. Errors: any; told in one sentence, the exit status is 1. */
 typedef enum err cli_fn(struct cli *cli, struct errinfo *e);
 
-cli_fn warren_tenant_add, warren_tenant_list;
+cli_fn warren_tenant_add, warren_tenant_list, warren_tenant_remove;
 cli_fn warren_key_add, warren_key_revoke, warren_key_list;
-cli_fn warren_sql, warren_migrate, warren_doctor;
+cli_fn warren_sql, warren_migrate, warren_doctor, warren_selftest;
 
 /** warren_cli_drop(cli, e): Root becomes the owner of D/db for good; anybody
  * else stays what he is. Errors: ERR_NOT_FOUND, ERR_DENIED, ERR_IO. */

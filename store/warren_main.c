@@ -15,6 +15,7 @@ static const char cli_usage[] =
     "\n"
     "  tenant add NAME              a new tenant\n"
     "  tenant list\n"
+    "  tenant remove NAME           one that has no sandboxes, and its keys\n"
     "  key add TENANT [--scope S]   print a new key; S is read, exec or\n"
     "                               manage (the default: everything)\n"
     "  key list\n"
@@ -27,6 +28,9 @@ static const char cli_usage[] =
     "                               this program's schema\n"
     "  doctor [--json]              what this machine and DIR lack, and how\n"
     "                               to get it; 1 if anything is missing\n"
+    "  selftest [--url URL --key KEY] [--json]\n"
+    "                               try to break out of a sandbox of the\n"
+    "                               running service, then start 100 at once\n"
     "\n"
     "DIR is " WARREN_DATA " unless given.\n";
 
@@ -37,12 +41,14 @@ static const struct {
 } cli_commands[] = {
     {{"tenant", "add"}, 1, warren_tenant_add},
     {{"tenant", "list"}, 0, warren_tenant_list},
+    {{"tenant", "remove"}, 1, warren_tenant_remove},
     {{"key", "add"}, 1, warren_key_add},
     {{"key", "revoke"}, 1, warren_key_revoke},
     {{"key", "list"}, 0, warren_key_list},
     {{"sql", NULL}, 1, warren_sql},
     {{"migrate", NULL}, 0, warren_migrate},
     {{"doctor", NULL}, 0, warren_doctor},
+    {{"selftest", NULL}, 0, warren_selftest},
 };
 
 #define COMMANDS (sizeof(cli_commands) / sizeof(cli_commands[0]))
@@ -69,6 +75,8 @@ static cli_fn *cli_parse(struct cli *cli, int argc, char **argv)
 	static const struct option options[] = {
 	    {"data", required_argument, NULL, 'd'},
 	    {"scope", required_argument, NULL, 's'},
+	    {"url", required_argument, NULL, 'u'},
+	    {"key", required_argument, NULL, 'k'},
 	    {"json", no_argument, NULL, 'j'},
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0}};
@@ -81,6 +89,12 @@ static cli_fn *cli_parse(struct cli *cli, int argc, char **argv)
 			break;
 		case 's':
 			cli->scope = optarg;
+			break;
+		case 'u':
+			cli->url = optarg;
+			break;
+		case 'k':
+			cli->key = optarg;
 			break;
 		case 'j':
 			cli->json = true;

@@ -29,3 +29,18 @@ enum err warren_tenant_list(struct cli *cli, struct errinfo *e)
 		printf("%s\t%s\n", l.rows[i].name, l.rows[i].id);
 	return r;
 }
+
+enum err warren_tenant_remove(struct cli *cli, struct errinfo *e)
+{
+	OWN(store_close) struct store_conn *c = NULL;
+	struct ctl_tenant t;
+	enum err r = warren_cli_open(cli, &c, e);
+
+	if (r == ERR_NONE)
+		r = ctl_tenant_find(c, cli->args[0], &t, e);
+	if (r == ERR_NONE)
+		r = ctl_tenant_remove(c, t.id, e);
+	if (r != ERR_NONE)
+		return r;
+	return warren_cli_audit(c, t.id, "tenant.remove", t.name, e);
+}

@@ -27,6 +27,20 @@ static void another_tenants_sandbox_is_not_found(void **state)
 	ctl_sandbox_free(&other);
 }
 
+static void a_tenant_with_sandboxes_is_not_removed(void **state)
+{
+	struct unit *u = *state;
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	struct ctl_tenant t;
+
+	unit_sandbox(u, &u->a, "box", &s);
+	FAILS(ctl_tenant_remove(u->c, u->a.id, &u->e), ERR_STATE);
+	OK(ctl_tenant_find(u->c, u->a.name, &t, &u->e));
+	OK(ctl_tenant_remove(u->c, u->b.id, &u->e));
+	FAILS(ctl_tenant_find(u->c, u->b.name, &t, &u->e), ERR_NOT_FOUND);
+	FAILS(ctl_tenant_remove(u->c, u->b.id, &u->e), ERR_STATE);
+}
+
 static void both_tenants_may_use_one_name(void **state)
 {
 	struct unit *u = *state;
@@ -332,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(another_tenants_sandbox_is_not_found),
+	    TEST(a_tenant_with_sandboxes_is_not_removed),
 	    TEST(both_tenants_may_use_one_name),
 	    TEST(a_row_keeps_what_was_asked_for),
 	    TEST(a_second_reserve_gives_the_row_that_is_there),

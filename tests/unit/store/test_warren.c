@@ -209,10 +209,27 @@ static void root_leaves_no_file_of_its_own(void **state)
 	expect_refusal(s, "tenant list");
 }
 
+static void a_tenant_is_removed_with_its_keys(void **state)
+{
+	struct shell *s = *state;
+
+	expect_ok(s, "migrate", "");
+	warren(s, "tenant add acme");
+	warren(s, "tenant add bolt");
+	warren(s, "key add acme");
+	warren(s, "key add bolt");
+	expect_ok(s, "tenant remove acme", "");
+	assert_memory_equal(warren(s, "tenant list"), "bolt\t", 5);
+	assert_null(strstr(warren(s, "key list"), "acme"));
+	assert_non_null(strstr(warren(s, "key list"), "bolt"));
+	expect_refusal(s, "tenant remove acme");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    STEST(tenants_and_keys_come_and_go),
+	    STEST(a_tenant_is_removed_with_its_keys),
 	    STEST(a_refusal_is_one_sentence_and_not_zero),
 	    STEST(rows_are_shown_as_text_or_json),
 	    STEST(root_leaves_no_file_of_its_own),

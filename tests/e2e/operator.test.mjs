@@ -1,0 +1,61 @@
+/**
+ * The operator's proofs: warren doctor and warren selftest against the
+ * running service.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { useStack } from './stack.mjs';
+
+const stack = useStack();
+const limit = { timeout: 120_000 };
+
+test('the doctor finds a running service in order', limit, async (t) => {
+	if (stack.noOperator)
+		return t.skip(stack.noOperator);
+	const checks = JSON.parse(await stack.warren('doctor', '--json'));
+	const state = Object.fromEntries(checks.map((c) => [c.check, c.state]));
+
+	for (const name of ['kernel', 'namespaces', 'overlay', 'cgroup',
+		'directories', 'nginx configuration', 'broker', 'programs',
+		'port', 'ctl.db', 'node.db', 'logs.db'])
+		assert.equal(state[name], 'ok', name);
+	for (const check of checks)
+		assert.equal(check.fix === undefined, check.state === 'ok',
+			check.check);
+});
+
+test('the selftest refuses every attempt, starts 100 and leaves nothing',
+	limit, async (t) => {
+		if (stack.noOperator)
+			return t.skip(stack.noOperator);
+		const before = await stack.warren('tenant', 'list');
+		const { attempts, burst } = JSON.parse(
+			await stack.warren('selftest', '--json'));
+
+		assert.ok(attempts.length >= 16, `${attempts.length} attempts`);
+		for (const { name, result, why } of attempts)
+			assert.equal(result, 'pass', `${name}: ${why}`);
+		assert.ok(burst.allMs > 0 && burst.destroyMs > 0);
+		assert.ok(burst.cgroupBytes > 0 && burst.keeperBytes > 0);
+		assert.equal(await stack.warren('tenant', 'list'), before);
+		assert.doesNotMatch(await stack.warren('key', 'list'),
+			/selftest-/);
+		assert.doesNotMatch(await stack.warren('sql',
+			'SELECT name FROM sandboxes'), /burst-|selftest-/);
+	});
+
+test('a selftest elsewhere needs but a key, and skips what it cannot see',
+	limit, async (t) => {
+		if (stack.noOperator)
+			return t.skip('needs the command');
+		const { attempts, burst } = JSON.parse(await stack.warren(
+			'selftest', '--json', '--url', stack.url,
+			'--key', stack.apiKey));
+		const results = new Set(attempts.map((a) => a.result));
+
+		assert.deepEqual([...results].sort(), ['pass', 'skip']);
+		assert.equal(burst.cgroupBytes, undefined);
+		await assert.rejects(stack.warren('selftest', '--url',
+			stack.url), /--url and --key/);
+	});
