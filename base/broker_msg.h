@@ -5,6 +5,7 @@
 #ifndef BASE_BROKER_MSG_H
 #define BASE_BROKER_MSG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -12,6 +13,10 @@
 
 #define BROKER_MAGIC 0x57524e31U
 #define BROKER_NAME_MAX 31
+#define BROKER_CIDRS_MAX 64   /* of one sandbox, deny and allow together */
+#define BROKER_DENIALS_MAX 16 /* room for kinds to come */
+/* A reply's step: this machine cannot give policy internet; the log says why */
+#define BROKER_STEP_NETWORK 256U
 
 enum broker_type {
 	BROKER_NONE = 0,
@@ -22,6 +27,26 @@ enum broker_type {
 
 enum broker_network { BROKER_NET_NONE = 0, BROKER_NET_INTERNET = 1 };
 
+/* Why a packet of a sandbox was refused. The order is the ruleset's. */
+enum broker_denial {
+#define DENIAL(name, word, text) BROKER_DENIAL_##name,
+#include "base/broker_denial.def"
+#undef DENIAL
+	BROKER_DENIAL_COUNT
+};
+
+/* IPv4 addresses: ${addr} in the machine's byte order, no bits below prefix. */
+struct broker_cidr {
+	uint32_t addr;
+	uint8_t prefix;
+	uint8_t zero[3];
+};
+
+/*
+ * Sent whole, or without cidrs when there are none (BROKER_REQ_SHORT bytes).
+ * With allow lists a sandbox reaches nothing else; deny wins; neither opens
+ * what the policy closes.
+ */
 struct broker_req {
 	uint32_t magic;
 	uint32_t type;
@@ -34,8 +59,13 @@ struct broker_req {
 	uint64_t disk_bytes; /* 0: no limit */
 	uint32_t inodes;     /* 0: no limit */
 	uint32_t network;    /* enum broker_network */
-	uint8_t zero[16];
+	uint16_t ndeny;      /* START, LISTS: that many of cidrs … */
+	uint16_t nallow;     /* … then that many */
+	uint8_t zero[12];
+	struct broker_cidr cidrs[BROKER_CIDRS_MAX];
 };
+
+#define BROKER_REQ_SHORT offsetof(struct broker_req, cidrs)
 
 struct broker_reply {
 	uint32_t magic;
@@ -45,8 +75,21 @@ struct broker_reply {
 	uint32_t step; /* which step of the set-up failed, for the log */
 };
 
-_Static_assert(sizeof(struct broker_req) == 128, "fixed size");
+/* DENIALS: what was refused since the sandbox started (or since the broker
+ * did, if that was later). */
+struct broker_denials {
+	struct broker_reply reply;
+	struct {
+		uint64_t packets;
+		int64_t last_unix_ms; /* 0: never */
+	} of[BROKER_DENIALS_MAX];     /* by enum broker_denial */
+};
+
+_Static_assert(BROKER_REQ_SHORT == 128, "fixed size");
+_Static_assert(sizeof(struct broker_req) == 640, "fixed size");
 _Static_assert(sizeof(struct broker_reply) == 24, "fixed size");
+_Static_assert(sizeof(struct broker_denials) == 280, "fixed size");
+_Static_assert((int)BROKER_DENIAL_COUNT <= BROKER_DENIALS_MAX, "room");
 
 /**
  * broker_call(run_dir, req, deadline_ms, e):
@@ -57,5 +100,17 @@ _Static_assert(sizeof(struct broker_reply) == 24, "fixed size");
  */
 FALLIBLE enum err broker_call(const char *run_dir, struct broker_req *req,
 			      int64_t deadline_ms, struct errinfo *e);
+
+/**
+ * broker_denials(run_dir, id, out, deadline_ms, e):
+ * Ask what the network refused to a live sandbox; all zero with policy none.
+ * Errors: as broker_call(); ERR_NOT_FOUND also when it does not live.
+ */
+FALLIBLE enum err broker_denials(const char *run_dir, const char *id,
+				 struct broker_denials *out,
+				 int64_t deadline_ms, struct errinfo *e);
+
+/** broker_denial_word(d): "private_address", … */
+const char *broker_denial_word(enum broker_denial d);
 
 #endif

@@ -64,18 +64,37 @@ static bool name_ok(const char *s, size_t size)
 	return true;
 }
 
+/* ${n} of them are used: each is a range of addresses, the others are 0. */
+static bool lists_ok(const struct broker_req *r)
+{
+	static const struct broker_cidr zero;
+
+	if (r->ndeny > BROKER_CIDRS_MAX || r->nallow > BROKER_CIDRS_MAX ||
+	    r->ndeny + r->nallow > BROKER_CIDRS_MAX)
+		return false;
+	for (int i = 0; i < BROKER_CIDRS_MAX; i++)
+		if (i < r->ndeny + r->nallow
+			? !net_cidr_ok(&r->cidrs[i])
+			: memcmp(&r->cidrs[i], &zero, sizeof(zero)) != 0)
+			return false;
+	return true;
+}
+
 /* The whole message, before anything acts on it. */
 static bool request_ok(const struct broker_req *r)
 {
 	static const uint8_t zero[sizeof(r->zero)];
 
-	if (r->magic != BROKER_MAGIC || memcmp(r->zero, zero, sizeof(zero)))
+	if (r->magic != BROKER_MAGIC || memcmp(r->zero, zero, sizeof(zero)) ||
+	    !lists_ok(r))
 		return false;
 	switch ((enum broker_type)r->type) {
 	case BROKER_PING:
 		return true;
 	case BROKER_STOP:
 	case BROKER_DESTROY:
+	case BROKER_LISTS:
+	case BROKER_DENIALS:
 		return name_ok(r->id, sizeof(r->id)) && id_sandbox_ok(r->id);
 	case BROKER_START:
 		return name_ok(r->id, sizeof(r->id)) && id_sandbox_ok(r->id) &&
@@ -113,7 +132,10 @@ static void request_start(struct broker *b, struct peer *peer,
 	if (r == ERR_NONE)
 		return;
 	log_err(req->id, &e);
-	broker_answer(peer, req, r, 0);
+	broker_answer(peer, req, r,
+		      r == ERR_STATE && req->network == BROKER_NET_INTERNET
+			  ? BROKER_STEP_NETWORK
+			  : 0);
 }
 
 static void request_stop(struct broker *b, struct peer *peer,
@@ -137,6 +159,39 @@ static void request_stop(struct broker *b, struct peer *peer,
 	live_end(l);
 }
 
+static void request_lists(struct broker *b, struct peer *peer,
+			  const struct broker_req *req)
+{
+	struct live *l = live_find(b, req->id);
+	struct errinfo e;
+	enum err r = ERR_NOT_FOUND;
+
+	if (l != NULL && l->state == LIVE_RUNNING) {
+		r = net_lists(&b->net, l->slot, req, &e);
+		if (r != ERR_NONE)
+			log_err(req->id, &e);
+	}
+	broker_answer(peer, req, r, 0);
+}
+
+static void request_denials(struct broker *b, struct peer *peer,
+			    const struct broker_req *req)
+{
+	struct live *l = live_find(b, req->id);
+	struct broker_denials d = {.reply = {.magic = BROKER_MAGIC,
+					     .type = req->type,
+					     .cookie = req->cookie}};
+
+	if (l == NULL || l->state != LIVE_RUNNING) {
+		broker_answer(peer, req, ERR_NOT_FOUND, 0);
+		return;
+	}
+	net_denials(&b->net, l->slot, &d);
+	if (peer != NULL)
+		send(peer->watch.fd, &d, sizeof(d),
+		     MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void broker_request(struct broker *b, struct peer *peer,
 		    const struct broker_req *req)
 {
@@ -147,6 +202,12 @@ void broker_request(struct broker *b, struct peer *peer,
 	case BROKER_STOP:
 	case BROKER_DESTROY:
 		request_stop(b, peer, req);
+		return;
+	case BROKER_LISTS:
+		request_lists(b, peer, req);
+		return;
+	case BROKER_DENIALS:
+		request_denials(b, peer, req);
 		return;
 	case BROKER_PING:
 		broker_answer(peer, req, ERR_NONE, 0);
@@ -178,14 +239,15 @@ static void peer_close(struct peer *p)
 static void on_peer(void *arg, uint32_t events)
 {
 	struct peer *p = arg;
-	struct broker_req req;
+	struct broker_req req = {0}; /* its end may be left out */
 	ssize_t n;
 
 	(void)events;
 	n = recv(p->watch.fd, &req, sizeof(req), MSG_DONTWAIT | MSG_TRUNC);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n != (ssize_t)sizeof(req) || !request_ok(&req)) {
+	if ((n != (ssize_t)BROKER_REQ_SHORT && n != (ssize_t)sizeof(req)) ||
+	    !request_ok(&req)) {
 		if (n > 0)
 			log_line(LOG_WARN, "malformed request refused");
 		peer_close(p);
@@ -380,8 +442,9 @@ static void on_refill(void *arg)
 	struct broker *b = arg;
 	bool berths = berth_refill(&b->berths);
 	bool disks = disk_spare_refill(&b->disks.spares);
+	bool nets = net_refill(&b->net);
 
-	if (berths || disks)
+	if (berths || disks || nets)
 		loop_timer_set(&b->loop, &b->refill,
 			       clock_mono_ms() + REFILL_MS, on_refill, b);
 	else
@@ -468,6 +531,9 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 		return r;
 	disk_root_open(&b->disks, b->sandboxes, b->images,
 		       conf->disk_overcommit);
+	r = net_open(&b->net, b, e);
+	if (r != ERR_NONE)
+		return r;
 	live_adopt_all(b);
 	live_sweep_trash(b);
 	r = listen_at(b, "broker.sock", SOCK_SEQPACKET, b->warren_gid,
@@ -501,6 +567,7 @@ void broker_run(struct broker *b)
 	       clock_left_ms(deadline) > 0)
 		loop_step(&b->loop, 50);
 	loop_timer_del(&b->loop, &b->refill);
+	net_close(&b->net);
 	berth_pool_close(&b->berths);
 	disk_root_close(&b->disks);
 	cgroup_root_close(&b->cgroups, b->instance);

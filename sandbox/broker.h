@@ -14,6 +14,7 @@
 #include "sandbox/cgroup.h"
 #include "sandbox/disk.h"
 #include "sandbox/filter.h"
+#include "sandbox/net.h"
 
 #define BROKER_ROLES_MAX 17 /* the recorder and at most 16 workers */
 
@@ -62,6 +63,7 @@ struct broker {
 	struct cgroup_root cgroups;
 	struct berth_pool berths;
 	struct disk_root disks;
+	struct net net;
 	struct loop_timer refill;
 	struct filter filter;
 	struct live *lives;

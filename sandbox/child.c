@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ noreturn static void child_main(const struct child_spec *s)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (program < 0 || null < 0 || dup2(null, 0) < 0)
+		_exit(126);
+	if (s->net_ns > 0 && setns(s->net_ns, CLONE_NEWNET) < 0)
 		_exit(126);
 	for (int i = 0; i < s->nfds; i++) {
 		up[i] = fcntl(s->fds[i], F_DUPFD_CLOEXEC, FD_HIGH);

@@ -18,6 +18,7 @@ struct child_spec {
 	int nfds;
 	uid_t uid; /* 0: stays root (a keeper drops by itself) */
 	gid_t gid;
+	int net_ns; /* 0: ours; else it runs in that one */
 };
 
 /**

@@ -92,7 +92,7 @@ static void live_clean(void *arg)
 	}
 	live_files_unlink(b, l->id);
 	if (l->slot < BERTH_SLOTS)
-		berth_free_slot(&b->berths, l->slot);
+		net_free_slot(&b->net, l->slot);
 	if (l->destroy)
 		live_remove_files(b, l->id);
 	answer_starts(l, l->failure.step != SPAWN_OK ? ERR_IO : ERR_STATE,
@@ -386,7 +386,7 @@ static void unprepare(struct live *l)
 
 	live_files_unlink(b, l->id);
 	cgroup_remove(&b->cgroups, l->id);
-	berth_free_slot(&b->berths, l->slot);
+	net_free_slot(&b->net, l->slot);
 	l->slot = BERTH_SLOTS;
 	own_fd(&l->disk);
 }
@@ -399,7 +399,9 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 	struct cgroup_limits limits = {.memory_bytes = req->memory_bytes,
 				       .cpu_millis = req->cpu_millis,
 				       .pids = req->pids};
-	enum err r = berth_take(&b->berths, &f->berth, e);
+	enum err r = req->network == BROKER_NET_INTERNET
+			 ? net_take(&b->net, req, &f->berth, e)
+			 : berth_take(&b->berths, &f->berth, e);
 
 	if (r != ERR_NONE)
 		return r;

@@ -47,7 +47,7 @@ static void adopt(struct broker *b, const char *id)
 	l = live_new(b, id);
 	must(l != NULL);
 	l->slot = n.slot;
-	berth_mark_slot(&b->berths, n.slot);
+	net_adopt(&b->net, n.slot);
 	l->state = LIVE_RUNNING;
 	l->keeper_pid = n.keeper;
 	l->keeper_pidfd = child_open(n.keeper, n.keeper_started);

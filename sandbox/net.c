@@ -1,0 +1,354 @@
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "sandbox/broker.h"
+#include "sandbox/net.h"
+#include "sandbox/net_host.h"
+#include "sandbox/net_link.h"
+#include "sandbox/net_ns.h"
+#include "sandbox/net_slot.h"
+
+#define RETRY_MS 3000
+#define SETTLE_MS 200
+
+/* ---- the egress namespace ---- */
+
+static int prepare(void *arg)
+{
+	static const char *const settings[][2] = {
+	    {"ipv4/ip_forward", "1"},
+	    {"ipv4/conf/all/send_redirects", "0"},
+	    {"ipv4/conf/default/send_redirects", "0"},
+	    /* A refusal must be told each time, not once in a second. */
+	    {"ipv4/icmp_ratelimit", "0"},
+	    /* The resolver has no privilege. */
+	    {"ipv4/ip_unprivileged_port_start", "0"},
+	    {"netfilter/nf_conntrack_tcp_timeout_established", "7440"},
+	};
+	struct net *n = arg;
+	struct in_addr a;
+	int lo;
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "/proc/sys/net/%s",
+			 settings[i][0]);
+		if (net_ns_put(path, settings[i][1]) < 0)
+			return -1;
+	}
+	if (access("/proc/sys/net/ipv6", F_OK) == 0 &&
+	    (net_ns_put("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1") < 0 ||
+	     net_ns_put("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1") <
+		 0))
+		return -1;
+	lo = (int)if_nametoindex("lo");
+	if (inet_pton(AF_INET, NET_RESOLVER, &a) != 1 || lo == 0 ||
+	    net_link_up(n->rt, lo) < 0)
+		return -1;
+	return net_link_address(n->rt, lo, ntohl(a.s_addr), 32);
+}
+
+static int open_sockets(void *arg)
+{
+	struct net *n = arg;
+
+	if (net_link_open(NETLINK_ROUTE, 0, &n->rt, &n->failure) != ERR_NONE ||
+	    net_link_open(NETLINK_NETFILTER, 0, &n->nf, &n->failure) !=
+		ERR_NONE ||
+	    net_link_open(NETLINK_ROUTE, RTMGRP_LINK, &n->gone, &n->failure) !=
+		ERR_NONE)
+		return -1;
+	return 0;
+}
+
+static void pin_path(const struct net *n, char path[280])
+{
+	snprintf(path, 280, "%s/egress", n->broker->conf.run);
+}
+
+/* By a name it outlives a broker that is killed. */
+static bool pin_open(struct net *n)
+{
+	char path[280];
+	OWN(own_fd) int fd = -1;
+
+	pin_path(n, path);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET) < 0)
+		return false;
+	must(setns(n->own_ns, CLONE_NEWNET) == 0);
+	n->ns = STEAL_FD(fd);
+	return true;
+}
+
+static int pin(void *arg)
+{
+	char path[280];
+	struct net *n = arg;
+
+	pin_path(n, path);
+	umount2(path, MNT_DETACH);
+	if (close(open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0400)) < 0)
+		return -1;
+	return mount("/proc/self/ns/net", path, NULL, MS_BIND, NULL);
+}
+
+static void unpin(struct net *n)
+{
+	char path[280];
+
+	pin_path(n, path);
+	umount2(path, MNT_DETACH);
+	unlink(path);
+}
+
+static enum err load_rules(struct net *n, struct errinfo *e)
+{
+	OWN(buf_free) struct buf text = BUF_INIT(NET_RULES_MAX);
+	struct net_rules in = {.conf = &n->conf,
+			       .dns = n->dns,
+			       .ndns = n->ndns,
+			       .hosts = n->hosts,
+			       .nhosts = n->nhosts,
+			       .lists = n->lists};
+
+	net_rules_egress(&in, &text);
+	return net_rules_load(&text, n->ns, e);
+}
+
+static enum err open_egress(struct net *n, struct errinfo *e)
+{
+	if (n->ns < 0) {
+		n->ns = net_ns_new(n->own_ns);
+		if (n->ns < 0 || net_ns_in(n->own_ns, n->ns, pin, n) < 0)
+			return err_set(e, ERR_IO, errno, "egress namespace");
+	}
+	if (net_ns_in(n->own_ns, n->ns, open_sockets, n) < 0)
+		return err_set(e, n->failure.code, n->failure.sys, "%s",
+			       n->failure.text);
+	if (net_ns_in(n->own_ns, n->ns, prepare, n) < 0)
+		return err_set(e, ERR_IO, errno, "egress namespace");
+	return load_rules(n, e);
+}
+
+/* ---- what happens on the host ---- */
+
+static enum err refill_sets(struct net *n, struct errinfo *e)
+{
+	struct net_set_batch b;
+	enum err r = net_set_begin(&b, e);
+
+	if (r != ERR_NONE)
+		return r;
+	net_set_empty(&b, "hosts");
+	for (int i = 0; i < n->nhosts; i++)
+		net_set_address(&b, "hosts", n->hosts[i].addr);
+	net_set_empty(&b, "dns");
+	for (int i = 0; i < n->ndns; i++)
+		net_set_address(&b, "dns", n->dns[i]);
+	return net_set_commit(n->nf, &b, e);
+}
+
+static void on_settled(void *arg)
+{
+	struct net *n = arg;
+	struct errinfo e;
+	uint32_t dns[NET_DNS_MAX];
+	enum err r;
+
+	memcpy(dns, n->dns, sizeof(dns));
+	if (net_host_read(n)) {
+		r = refill_sets(n, &e);
+		if (r == ERR_NONE && memcmp(dns, n->dns, sizeof(dns)) != 0)
+			r = net_dns_start(n, &e);
+		if (r != ERR_NONE)
+			log_err("network after a change of the host", &e);
+	}
+	if (net_host_reload(n, &e) != ERR_NONE)
+		log_err("network after a change of the host", &e);
+}
+
+static void on_moved(void *arg, uint32_t events)
+{
+	struct net *n = arg;
+	char message[8192];
+
+	(void)events;
+	while (mnl_socket_recvfrom(n->moved, message, sizeof(message)) > 0 ||
+	       errno == ENOBUFS)
+		;
+	loop_timer_set(&n->broker->loop, &n->settle,
+		       clock_mono_ms() + SETTLE_MS, on_settled, n);
+}
+
+/* ---- up and down ---- */
+
+static enum err watch(struct net *n, struct errinfo *e)
+{
+	struct loop *l = &n->broker->loop;
+	enum err r = net_link_open(NETLINK_ROUTE,
+				   RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE,
+				   &n->moved, e);
+
+	if (r == ERR_NONE)
+		r = loop_add(l, &n->moved_watch, mnl_socket_get_fd(n->moved),
+			     EPOLLIN, on_moved, n, e);
+	if (r == ERR_NONE)
+		r = loop_add(l, &n->gone_watch, mnl_socket_get_fd(n->gone),
+			     EPOLLIN, net_slot_on_gone, n, e);
+	return r;
+}
+
+static void take_down(struct net *n)
+{
+	struct loop *l = &n->broker->loop;
+
+	n->up = false;
+	net_slot_close_all(n);
+	loop_timer_del(l, &n->settle);
+	loop_del(l, &n->moved_watch);
+	loop_del(l, &n->gone_watch);
+	net_dns_stop(n);
+	net_host_close(n);
+	net_link_close(&n->moved);
+	net_link_close(&n->gone);
+	net_link_close(&n->rt);
+	net_link_close(&n->nf);
+	net_link_close(&n->host_rt);
+	net_link_close(&n->host_nf);
+	unpin(n);
+	own_fd(&n->ns);
+}
+
+static enum err bring_up(struct net *n, struct errinfo *e)
+{
+	enum err r = net_link_open(NETLINK_ROUTE, 0, &n->host_rt, e);
+
+	if (r == ERR_NONE)
+		r = net_link_open(NETLINK_NETFILTER, 0, &n->host_nf, e);
+	if (r != ERR_NONE)
+		return r;
+	net_host_read(n);
+	r = open_egress(n, e);
+	if (r == ERR_NONE)
+		r = net_host_open(n, e);
+	if (r == ERR_NONE)
+		r = net_dns_start(n, e);
+	if (r == ERR_NONE)
+		r = watch(n, e);
+	return r;
+}
+
+/* All of it, or nothing; a failure is told again for a while, not retried. */
+static enum err need_up(struct net *n, struct errinfo *e)
+{
+	int64_t now = clock_mono_ms();
+	struct errinfo why = {0};
+
+	if (n->up)
+		return ERR_NONE;
+	if (n->failed_ms == 0 || now - n->failed_ms > RETRY_MS) {
+		if (bring_up(n, &why) == ERR_NONE) {
+			n->up = true;
+			log_line(LOG_INFO, "network: up by %s", n->link);
+			return ERR_NONE;
+		}
+		take_down(n);
+		n->failure = why;
+		n->failed_ms = now;
+	}
+	return err_set(e, ERR_STATE, n->failure.sys,
+		       "no policy internet on this machine: %.200s",
+		       n->failure.text);
+}
+
+enum err net_open(struct net *n, struct broker *b, struct errinfo *e)
+{
+	char path[4096];
+	struct errinfo why;
+	enum err r;
+
+	*n = (struct net){.broker = b,
+			  .own_ns = -1,
+			  .ns = -1,
+			  .gone_watch = LOOP_WATCH_INIT,
+			  .moved_watch = LOOP_WATCH_INIT,
+			  .resolver = {.pidfd = -1, .watch = LOOP_WATCH_INIT}};
+	snprintf(path, sizeof(path), "%s/warren.ini", b->conf.data);
+	r = net_conf_read(path, &n->conf, e);
+	if (r != ERR_NONE)
+		return r;
+	n->own_ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (n->own_ns < 0 ||
+	    (mkdirat(b->run, "net", 0700) < 0 && errno != EEXIST))
+		return err_set(e, ERR_IO, errno, "network");
+	net_host_names(n);
+	if (!pin_open(n))
+		return ERR_NONE;
+	net_slot_read_lists(n);
+	if (need_up(n, &why) != ERR_NONE)
+		log_err("network of an earlier broker", &why);
+	return ERR_NONE;
+}
+
+void net_close(struct net *n)
+{
+	if (n->up)
+		take_down(n);
+	unlinkat(n->broker->run, "net", AT_REMOVEDIR);
+	own_fd(&n->own_ns);
+}
+
+/* ---- slots ---- */
+
+enum err net_take(struct net *n, const struct broker_req *req,
+		  struct berth *berth, struct errinfo *e)
+{
+	struct berth b = BERTH_NONE;
+	enum err r = need_up(n, e);
+
+	if (r != ERR_NONE)
+		return r;
+	if (n->nready > 0)
+		b = n->ready[--n->nready];
+	else
+		r = net_slot_make(n, &b, e);
+	if (r != ERR_NONE)
+		return r;
+	r = net_lists(n, b.slot, req, e);
+	if (r != ERR_NONE) {
+		berth_close(&b);
+		net_free_slot(n, b.slot);
+		return r;
+	}
+	*berth = b;
+	return ERR_NONE;
+}
+
+bool net_refill(struct net *n)
+{
+	struct errinfo e;
+
+	if (!n->up || n->nready >= NET_READY_MAX)
+		return false;
+	if (net_slot_make(n, &n->ready[n->nready], &e) != ERR_NONE) {
+		log_err("network for a slot", &e);
+		return false;
+	}
+	n->nready++;
+	return n->nready < NET_READY_MAX;
+}
