@@ -21,7 +21,7 @@
 #define KEEPER_LIVE_MAX 1024            /* executions that run at a time */
 #define KEEPER_ENDED_KEEP 256           /* ended ones kept for readers */
 #define KEEPER_ENDED_MAX 4096           /* and for a recorder that is behind */
-#define KEEPER_ENDED_BYTES (16U << 20)  /* of their logs, for readers */
+#define KEEPER_ENDED_BYTES (8U << 20)   /* of their logs, for readers */
 #define KEEPER_BEHIND_BYTES (64U << 20) /* and for a recorder */
 #define KEEPER_HELD_MAX 1024         /* ended ones whose pipes survivors hold */
 #define KEEPER_DATA_MAX (512U << 20) /* of memory, whatever happens */

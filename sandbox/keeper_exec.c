@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #define GRACE_DEFAULT_MS 2000
 #define LAST_RESORT_MS 10000
 #define STALL_MS 10000
+#define TRIM_BYTES (1U << 20)
 #define START_LIMIT_MS 30000 /* init says nothing while a start waits */
 #define DRAIN_READS 256 /* 8 MiB: more is a survivor's, not the program's */
 
@@ -167,6 +169,7 @@ static bool sweep_keeps(const struct exec *x, struct kept *kept)
 void exec_sweep(struct keeper *k)
 {
 	struct kept kept = {0};
+	size_t freed = 0;
 
 	for (struct exec *x = k->execs_last, *prev; x != NULL; x = prev) {
 		bool held = x->out.watch.fd >= 0 || x->err.watch.fd >= 0;
@@ -175,11 +178,14 @@ void exec_sweep(struct keeper *k)
 		if (x->state != EXEC_ENDED || x->attaches != NULL ||
 		    sweep_keeps(x, &kept))
 			continue;
+		freed += x->ring.bytes;
 		if (held && kept.held++ < KEEPER_HELD_MAX)
 			ring_trim(&x->ring);
 		else
 			exec_free(x);
 	}
+	if (freed > TRIM_BYTES) /* its own pages would lie among kept ones */
+		malloc_trim(0);
 }
 
 /* ---- output ---- */
