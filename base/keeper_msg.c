@@ -39,6 +39,7 @@ void keeper_put_start(struct buf *b, const struct keeper_start *s)
 	for (uint32_t i = 0; i < s->envc; i++)
 		wire_str(b, s->env[i]);
 	wire_bytes(b, s->stdin_data, s->stdin_len);
+	wire_str(b, s->session != NULL ? s->session : "");
 }
 
 void keeper_put_end(struct buf *b, const struct keeper_end *end)

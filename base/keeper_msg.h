@@ -8,7 +8,8 @@
  *
  *  START    str id, u8 kind, u32 flags, u64 timeout_ms (0: none),
  *           u32 grace_ms, u64 ring_bytes, str user, str cwd,
- *           u32 argc, str argv[], u32 envc, str "K=V"[], bytes stdin
+ *           u32 argc, str argv[], u32 envc, str "K=V"[], bytes stdin,
+ *           str session ("": none; else argv is one command in pieces)
  *           fds: stdin, stdout, stderr, as the flags say, in that order
  *           -> STARTED | REFUSED; then EVENTs if KF_ATTACH
  *  RUN      str kernel id, str run id, u32 flags, u64 timeout_ms,
@@ -33,6 +34,10 @@
  *  ACK      str id, u64 seq: committed up to seq; no answer
  *  PING     -> OK
  *  USAGE    -> USAGE_IS
+ *  SESSION_NEW  str id, str cwd, u32 n, str "K=V" or "K" (unset)[]
+ *           -> OK | REFUSED; a START in an unknown session makes one, too
+ *  SESSION_END  str id, u32 grace_ms: kill what it runs -> OK | REFUSED
+ *  SESSION_LIST -> SESSION for each, then OK
  *
  * Keeper -> client:
  *
@@ -47,6 +52,7 @@
  *  OK
  *  USAGE_IS u64 disk used, limit (bytes), u64 inodes used, limit,
  *           u64 memory used, limit (bytes), u64 pids used, limit
+ *  SESSION  str id, u8 busy, i64 created_ms
  *
  * Data of an EVENT by kind:
  *  OUT, ERR        bytes as read
@@ -80,6 +86,9 @@ enum keeper_msg {
 	KM_ACK,
 	KM_PING,
 	KM_USAGE,
+	KM_SESSION_NEW,
+	KM_SESSION_END,
+	KM_SESSION_LIST,
 	KM_STARTED = 0x81,
 	KM_REFUSED,
 	KM_ATTACHED,
@@ -88,7 +97,8 @@ enum keeper_msg {
 	KM_REPLAYED,
 	KM_ITEM,
 	KM_OK,
-	KM_USAGE_IS
+	KM_USAGE_IS,
+	KM_SESSION
 };
 
 enum keeper_flag {
@@ -204,6 +214,7 @@ struct keeper_start {
 	uint32_t envc;
 	const char *stdin_data;
 	size_t stdin_len;
+	const char *session; /* NULL or "": none */
 };
 
 /** end_reason_name(r): "exited", …; "" for END_NONE. */

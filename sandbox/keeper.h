@@ -32,6 +32,7 @@ struct kernel;
 struct port;
 struct exec;
 struct spawn_wait;
+struct session;
 
 /* One of a program's output pipes. */
 struct exec_pipe {
@@ -39,6 +40,15 @@ struct exec_pipe {
 	struct exec *exec;
 	enum event_kind kind; /* EVENT_OUT or EVENT_ERR */
 	uint64_t bytes;       /* read so far */
+};
+
+/* A call's place in its session. */
+struct turn {
+	bool waits;       /* others are before it */
+	struct buf spawn; /* what init is asked for when its turn comes */
+	int fds[WIRE_FDS_MAX];
+	int state; /* the file that the shell reads and writes */
+	struct exec *next;
 };
 
 struct exec {
@@ -77,6 +87,8 @@ struct exec {
 	/* who waits for STARTED */
 	struct client *starter;
 	uint32_t starter_tag;
+	struct session *session;
+	struct turn turn;
 	/* contexts */
 	struct kernel *kernel;    /* of an EXEC_KERNEL */
 	struct exec *kernel_exec; /* of an EXEC_RUN */
@@ -104,6 +116,7 @@ struct keeper {
 	int nended;
 	struct client *clients;
 	struct port *ports;
+	struct session *sessions;
 	struct loop_timer sweep;
 	bool gone;          /* the sandbox ended; only goodbyes are left */
 	int64_t goodbye_ms; /* until then */

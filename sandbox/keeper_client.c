@@ -44,9 +44,9 @@ static void client_close(struct client *c)
 		bool kill = a->kill_on_close;
 
 		attach_free(a);
-		if (kill)
-			exec_kill(x, END_KILLED, KILL_GRACE_MS);
 		exec_pause_check(x);
+		if (kill) /* which may free one that never began */
+			exec_kill(x, END_KILLED, KILL_GRACE_MS);
 	}
 	loop_del(&k->loop, &c->watch);
 	close(fd);

@@ -16,6 +16,7 @@
 #include "sandbox/keeper_kernel.h"
 #include "sandbox/keeper_pipe.h"
 #include "sandbox/keeper_request.h"
+#include "sandbox/keeper_session.h"
 
 #define RING_BYTES_MAX (64U << 20)
 #define GRACE_DEFAULT_MS 2000
@@ -71,6 +72,9 @@ enum err exec_new(struct keeper *k, const char *id, enum exec_kind kind,
 	x->state = EXEC_STARTING;
 	x->out.watch.fd = x->err.watch.fd = x->in.fd = x->in_fd = -1;
 	x->in_data = (struct buf)BUF_INIT(0);
+	x->turn.state = -1;
+	for (int i = 0; i < WIRE_FDS_MAX; i++)
+		x->turn.fds[i] = -1;
 	x->started_ms = clock_unix_ms();
 	x->started_mono = clock_mono_ms();
 	ring_init(&x->ring, ring_bytes);
@@ -90,6 +94,7 @@ void exec_free(struct exec *x)
 	struct keeper *k = x->keeper;
 
 	client_detach_all(x);
+	session_leave(x);
 	loop_timer_del(&k->loop, &x->timer);
 	pipe_close(x);
 	kernel_free(x);
@@ -306,6 +311,12 @@ void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms)
 		return;
 	}
 	x->kill_reason = reason;
+	if (session_waits(x)) { /* it never began */
+		client_refuse(x->starter, x->starter_tag, ERR_STATE, "killed");
+		x->starter = NULL;
+		exec_free(x);
+		return;
+	}
 	if (x->state == EXEC_STARTING)
 		return; /* as soon as init says that it runs */
 	if (!x->exited)
@@ -362,6 +373,7 @@ void exec_finish(struct exec *x, const struct keeper_end *end)
 	exec_unpause(x);
 	keeper_put_end(&b, &x->end);
 	must(buf_ok(&b));
+	session_leave(x); /* who reads the end may call again at once */
 	/* Readers wait for it: older events make room, if they must. */
 	if (!ring_add(&x->ring, EVENT_END, b.data, b.len)) {
 		ring_trim(&x->ring);

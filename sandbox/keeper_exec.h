@@ -54,7 +54,8 @@ void exec_start_limit(struct exec *x);
 /** exec_signal(x, sig, all): To its main process or all it started. */
 void exec_signal(struct exec *x, uint32_t sig, bool all);
 
-/** exec_kill(x, reason, grace_ms): TERM to all, grace, KILL to all. */
+/** exec_kill(x, reason, grace_ms): TERM to all, grace, KILL to all. A call
+ * that still waits for its turn in a session is refused, and freed. */
 void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms);
 
 /** exec_finish(x, end): The END event; ${x} is ended then. */

@@ -12,8 +12,8 @@
 
 #define ARGS_MAX 65536U
 
-static void answer(struct client *c, const struct wire_msg *msg, enum err r,
-		   const struct errinfo *e)
+void request_answer(struct client *c, const struct wire_msg *msg, enum err r,
+		    const struct errinfo *e)
 {
 	if (r == ERR_NONE)
 		client_say(c, KM_OK, msg->tag, NULL);
@@ -32,7 +32,7 @@ static struct exec *named(struct client *c, const struct wire_msg *msg,
 	return x;
 }
 
-static const char **strings(struct wire_in *in, uint32_t *count)
+const char **request_strings(struct wire_in *in, uint32_t *count)
 {
 	uint32_t n = wire_in_u32(in);
 	const char **v;
@@ -87,11 +87,12 @@ static bool do_start(struct client *c, struct wire_msg *msg)
 	s.ring_bytes = wire_in_u64(&in);
 	s.user = wire_in_str(&in);
 	s.cwd = wire_in_str(&in);
-	argv = strings(&in, &s.argc);
+	argv = request_strings(&in, &s.argc);
 	s.argv = argv;
-	env = strings(&in, &s.envc);
+	env = request_strings(&in, &s.envc);
 	s.env = env;
 	s.stdin_data = wire_in_bytes(&in, &s.stdin_len);
+	s.session = wire_in_str(&in);
 	if (!wire_in_done(&in))
 		return false;
 	if (s.timeout_ms > INT32_MAX)
@@ -259,7 +260,7 @@ static bool do_stdin(struct client *c, struct wire_msg *msg)
 		return false;
 	x = named(c, msg, id);
 	if (x != NULL)
-		answer(c, msg, exec_stdin(x, data, len, eof, &e), &e);
+		request_answer(c, msg, exec_stdin(x, data, len, eof, &e), &e);
 	return true;
 }
 
@@ -326,7 +327,7 @@ static bool do_port_open(struct client *c, struct wire_msg *msg)
 	if (!wire_in_done(&in) || msg->nfds != 1 || port == 0 || key[0] == 0)
 		return false;
 	fd = STEAL_FD(msg->fds[0]);
-	answer(c, msg, port_open(c->keeper, port, key, fd, &e), &e);
+	request_answer(c, msg, port_open(c->keeper, port, key, fd, &e), &e);
 	return true;
 }
 
@@ -397,6 +398,9 @@ bool request_handle(struct client *c, struct wire_msg *msg)
 	    [KM_SUBSCRIBE] = do_subscribe,
 	    [KM_ACK] = do_ack,
 	    [KM_USAGE] = do_usage,
+	    [KM_SESSION_NEW] = request_session_new,
+	    [KM_SESSION_END] = request_session_end,
+	    [KM_SESSION_LIST] = request_session_list,
 	};
 
 	if (msg->type == KM_PING) {

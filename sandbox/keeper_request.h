@@ -24,4 +24,18 @@ struct client {
  */
 bool request_handle(struct client *c, struct wire_msg *msg);
 
+/** request_strings(in, count): u32 n, str[n]; an array that the caller
+ * frees, ending with NULL. NULL, and ${in} is bad, when it is malformed. */
+const char **request_strings(struct wire_in *in, uint32_t *count);
+
+/** request_answer(c, msg, r, e): OK, or REFUSED with ${e}. */
+void request_answer(struct client *c, const struct wire_msg *msg, enum err r,
+		    const struct errinfo *e);
+
+/** request_session_new(c, msg), _end, _list: SESSION_NEW, SESSION_END,
+ * SESSION_LIST; as request_handle(). */
+bool request_session_new(struct client *c, struct wire_msg *msg);
+bool request_session_end(struct client *c, struct wire_msg *msg);
+bool request_session_list(struct client *c, struct wire_msg *msg);
+
 #endif

@@ -12,6 +12,7 @@
 #include "sandbox/keeper_init.h"
 #include "sandbox/keeper_kernel.h"
 #include "sandbox/keeper_pipe.h"
+#include "sandbox/keeper_session.h"
 
 #define PATH_DEFAULT                                                           \
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -190,6 +191,9 @@ static enum err start_check(const struct keeper_start *s, struct errinfo *e)
 	if (s->user[0] != '\0' && strcmp(s->user, "root") != 0 &&
 	    strcmp(s->user, "sandbox") != 0)
 		return err_set(e, ERR_ARG, 0, "user");
+	if (s->session[0] != '\0' && s->kind != EXEC_CALL &&
+	    s->kind != EXEC_PROCESS)
+		return err_set(e, ERR_ARG, 0, "session");
 	return ERR_NONE;
 }
 
@@ -207,9 +211,13 @@ static enum err start_send(struct exec *x, const struct keeper_start *s,
 			       (s->flags & KF_STDIN_OPEN) == 0, e);
 	if (r != ERR_NONE)
 		return r;
+	if (s->session[0] != '\0')
+		return session_enter(x, s->session, &b, io.fds, e);
 	r = init_link_spawn(x->keeper, x->tag, &b, io.fds, io.nfds, e);
 	for (int i = 0; i < WIRE_FDS_MAX && r == ERR_NONE; i++)
 		io.fds[i] = -1;
+	if (r == ERR_NONE)
+		exec_start_limit(x);
 	return r;
 }
 
@@ -217,6 +225,8 @@ enum err exec_start(struct keeper *k, const struct keeper_start *s,
 		    const int *fds, int nfds, struct exec **out,
 		    struct errinfo *e)
 {
+	OWN(own_mem) const char **args = NULL;
+	struct keeper_start wrapped;
 	int given[3];
 	struct exec *x = NULL;
 	enum err r = start_check(s, e);
@@ -230,14 +240,18 @@ enum err exec_start(struct keeper *k, const struct keeper_start *s,
 	x->flags = s->flags;
 	x->timeout_ms = s->timeout_ms;
 	x->grace_ms = s->grace_ms;
-	r = start_send(x, s, given, e);
+	if (s->session[0] == '\0')
+		r = start_send(x, s, given, e);
+	else if (session_wrap(s, &wrapped, &args))
+		r = start_send(x, &wrapped, given, e);
+	else
+		r = err_set(e, ERR_NOMEM, 0, "session");
 	if (r != ERR_NONE) {
 		exec_free(x);
 		return r;
 	}
 	if (k->gone) /* that was found out right now; it has its END */
 		return err_set(e, ERR_GONE, 0, "sandbox");
-	exec_start_limit(x);
 	*out = x;
 	return ERR_NONE;
 }

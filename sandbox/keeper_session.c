@@ -1,0 +1,299 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "sandbox/keeper_client.h"
+#include "sandbox/keeper_exec.h"
+#include "sandbox/keeper_init.h"
+#include "sandbox/keeper_session.h"
+#include "sandbox/session_text.h"
+
+#define SAVED "# saved\n"
+
+struct session *session_find(struct keeper *k, const char *id)
+{
+	struct session *s = k->sessions;
+
+	while (s != NULL && (s->ended || strcmp(s->id, id) != 0))
+		s = s->next;
+	return s;
+}
+
+static void session_free(struct session *s)
+{
+	struct session **p = &s->keeper->sessions;
+
+	while (*p != s)
+		p = &(*p)->next;
+	*p = s->next;
+	buf_free(&s->state);
+	free(s);
+}
+
+/* In single quotes, as a shell reads it. */
+static void add_quoted(struct buf *b, const char *text)
+{
+	buf_addc(b, '\'');
+	for (const char *p = text; *p != '\0'; p++)
+		if (*p == '\'')
+			buf_adds(b, "'\\''");
+		else
+			buf_addc(b, *p);
+	buf_adds(b, "'\n");
+}
+
+static void first_state(struct buf *b, const char *cwd, const char *const *env,
+			uint32_t envc)
+{
+	for (uint32_t i = 0; i < envc; i++) {
+		const char *eq = strchr(env[i], '=');
+
+		if (eq == NULL) {
+			buf_addf(b, "builtin unset -v %s\n", env[i]);
+			continue;
+		}
+		buf_addf(b, "builtin export %.*s=", (int)(eq - env[i]), env[i]);
+		add_quoted(b, eq + 1);
+	}
+	if (cwd[0] != '\0') {
+		buf_adds(b, "builtin cd -- ");
+		add_quoted(b, cwd);
+	}
+	buf_adds(b, SAVED);
+}
+
+enum err session_new(struct keeper *k, const char *id, const char *cwd,
+		     const char *const *env, uint32_t envc,
+		     struct session **out, struct errinfo *e)
+{
+	struct session *s;
+	int n = 0;
+
+	if (!id_text_ok(id))
+		return err_set(e, ERR_ARG, 0, "session");
+	if (session_find(k, id) != NULL)
+		return err_set(e, ERR_EXISTS, 0, "session");
+	for (s = k->sessions; s != NULL; s = s->next)
+		n++;
+	if (n >= SESSIONS_MAX)
+		return err_set(e, ERR_LIMIT, 0, "sessions");
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return err_set(e, ERR_NOMEM, 0, "session");
+	s->keeper = k;
+	snprintf(s->id, sizeof(s->id), "%s", id);
+	s->created_ms = clock_unix_ms();
+	s->state = (struct buf)BUF_INIT(SESSION_STATE_MAX);
+	first_state(&s->state, cwd, env, envc);
+	if (!buf_ok(&s->state)) {
+		buf_free(&s->state);
+		free(s);
+		return err_set(e, ERR_LIMIT, 0, "session env");
+	}
+	s->next = k->sessions;
+	k->sessions = s;
+	*out = s;
+	return ERR_NONE;
+}
+
+bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
+		  const char ***args)
+{
+	const char **v = calloc((size_t)s->argc + s->envc + 8, sizeof(*v));
+	static char count[16]; /* one loop, no threads */
+	uint32_t n = 0;
+
+	if (v == NULL)
+		return false;
+	snprintf(count, sizeof(count), "%u", s->envc);
+	v[n++] = "/bin/bash";
+	v[n++] = "-c";
+	v[n++] = session_text;
+	v[n++] = "bash";
+	v[n++] = s->cwd;
+	v[n++] = count;
+	for (uint32_t i = 0; i < s->envc; i++)
+		v[n++] = s->env[i];
+	for (uint32_t i = 0; i < s->argc; i++)
+		v[n++] = s->argv[i];
+	*out = *s;
+	out->argv = v;
+	out->argc = n;
+	out->envc = 0;
+	*args = v;
+	return true;
+}
+
+/* ---- turns ---- */
+
+static int state_file(const struct session *s)
+{
+	OWN(own_fd) int fd = memfd_create("session", MFD_CLOEXEC);
+	size_t at = 0;
+
+	while (fd >= 0 && at < s->state.len) {
+		ssize_t n = write(fd, s->state.data + at, s->state.len - at);
+
+		if (n <= 0)
+			return -1;
+		at += (size_t)n;
+	}
+	return STEAL_FD(fd);
+}
+
+static void spawn_drop(struct exec *x)
+{
+	buf_free(&x->turn.spawn);
+	for (int i = 0; i < WIRE_FDS_MAX; i++)
+		own_fd(&x->turn.fds[i]);
+}
+
+/* To init with it, from the state as it is now. */
+static enum err session_go(struct exec *x, struct errinfo *e)
+{
+	struct turn *t = &x->turn;
+	enum err r;
+
+	t->state = state_file(x->session);
+	t->fds[3] = t->state < 0 ? -1 : fcntl(t->state, F_DUPFD_CLOEXEC, 3);
+	if (t->fds[3] < 0)
+		return err_set(e, ERR_IO, errno, "session state");
+	r = init_link_spawn(x->keeper, x->tag, &t->spawn, t->fds, 4, e);
+	if (r != ERR_NONE)
+		return r;
+	for (int i = 0; i < WIRE_FDS_MAX; i++)
+		t->fds[i] = -1;
+	exec_start_limit(x);
+	return ERR_NONE;
+}
+
+enum err session_enter(struct exec *x, const char *id, struct buf *spawn,
+		       int fds[WIRE_FDS_MAX], struct errinfo *e)
+{
+	struct session *s = session_find(x->keeper, id);
+	struct exec **p;
+	enum err r = ERR_NONE;
+
+	if (s == NULL)
+		r = session_new(x->keeper, id, "", NULL, 0, &s, e);
+	if (r != ERR_NONE)
+		return r;
+	x->session = s;
+	s->refs++;
+	x->turn.spawn = *spawn;
+	*spawn = (struct buf){0};
+	for (int i = 0; i < WIRE_FDS_MAX; i++)
+		x->turn.fds[i] = STEAL_FD(fds[i]);
+	if (x->kind != EXEC_CALL)
+		return session_go(x, e);
+	if (s->call == NULL) {
+		s->call = x;
+		return session_go(x, e);
+	}
+	for (p = &s->waits; *p != NULL; p = &(*p)->turn.next)
+		continue;
+	*p = x;
+	x->turn.waits = true;
+	return ERR_NONE;
+}
+
+bool session_waits(const struct exec *x)
+{
+	return x->session != NULL && x->turn.waits;
+}
+
+/* The state that a call left, if it saved all of it. */
+static void session_take(struct session *s, int fd)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(SESSION_STATE_MAX);
+	const size_t mark = strlen(SAVED);
+	struct stat st;
+	size_t size;
+	void *to;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > SESSION_STATE_MAX)
+		return;
+	size = (size_t)st.st_size;
+	to = size < mark ? NULL : buf_space(&b, size);
+	if (to == NULL || pread(fd, to, size, 0) != (ssize_t)size)
+		return;
+	buf_grow(&b, size);
+	if (memcmp(b.data + size - mark, SAVED, mark) != 0)
+		return;
+	buf_free(&s->state);
+	s->state = b;
+	b = (struct buf){0};
+}
+
+static void start_next(struct session *s)
+{
+	while (s->call == NULL && s->waits != NULL && !s->ended &&
+	       !s->keeper->gone) {
+		struct exec *x = s->waits;
+		struct errinfo e;
+
+		s->waits = x->turn.next;
+		x->turn.next = NULL;
+		x->turn.waits = false;
+		s->call = x;
+		if (session_go(x, &e) == ERR_NONE)
+			return;
+		log_err("next call of a session", &e);
+		s->call = NULL;
+		client_refuse(x->starter, x->starter_tag, e.code, e.text);
+		x->starter = NULL;
+		exec_free(x); /* leaves the session, too */
+		return;
+	}
+}
+
+void session_leave(struct exec *x)
+{
+	struct session *s = x->session;
+	struct exec **p;
+
+	if (s == NULL)
+		return;
+	x->session = NULL;
+	spawn_drop(x);
+	for (p = &s->waits; *p != NULL && *p != x; p = &(*p)->turn.next)
+		continue;
+	if (*p == x)
+		*p = x->turn.next;
+	x->turn.waits = false;
+	if (s->call == x) {
+		s->call = NULL;
+		session_take(s, x->turn.state);
+	}
+	own_fd(&x->turn.state);
+	s->refs--;
+	start_next(s);
+	if (s->ended && s->refs == 0)
+		session_free(s);
+}
+
+bool session_end(struct keeper *k, const char *id, uint32_t grace_ms)
+{
+	struct session *s = session_find(k, id);
+
+	if (s == NULL)
+		return false;
+	s->ended = true;
+	s->refs++; /* ours, while its executions leave */
+	for (struct exec *x = k->execs, *next; x != NULL; x = next) {
+		next = x->next;
+		if (x->session == s)
+			exec_kill(x, END_KILLED, grace_ms);
+	}
+	if (--s->refs == 0)
+		session_free(s);
+	return true;
+}
