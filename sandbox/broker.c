@@ -20,6 +20,8 @@
 #include "sandbox/broker.h"
 #include "sandbox/live.h"
 #include "sandbox/live_files.h"
+#include "sandbox/net_lists.h"
+#include "sandbox/net_slot.h"
 #include "sandbox/role.h"
 
 #define REFILL_MS 2
@@ -167,7 +169,7 @@ static void request_lists(struct broker *b, struct peer *peer,
 	enum err r = ERR_NOT_FOUND;
 
 	if (l != NULL && l->state == LIVE_RUNNING) {
-		r = net_lists(&b->net, l->slot, req, &e);
+		r = net_lists_set(&b->net, l->slot, req, &e);
 		if (r != ERR_NONE)
 			log_err(req->id, &e);
 	}
@@ -186,7 +188,7 @@ static void request_denials(struct broker *b, struct peer *peer,
 		broker_answer(peer, req, ERR_NOT_FOUND, 0);
 		return;
 	}
-	net_denials(&b->net, l->slot, &d);
+	net_slot_denials(&b->net, l->slot, &d);
 	if (peer != NULL)
 		send(peer->watch.fd, &d, sizeof(d),
 		     MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -28,8 +28,11 @@ noreturn static void child_main(const struct child_spec *s)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (program < 0 || null < 0 || dup2(null, 0) < 0)
+	if (program < 0 || null < 0)
 		_exit(126);
+	for (int i = 0; i < (s->quiet ? 3 : 1); i++)
+		if (dup2(null, i) < 0)
+			_exit(126);
 	if (s->net_ns > 0 && setns(s->net_ns, CLONE_NEWNET) < 0)
 		_exit(126);
 	for (int i = 0; i < s->nfds; i++) {
@@ -72,6 +75,26 @@ enum err child_start(const struct child_spec *spec, pid_t *pid, int *pidfd,
 	*pid = p;
 	*pidfd = fd;
 	return ERR_NONE;
+}
+
+pid_t child_fork(int *pidfd)
+{
+	sigset_t none;
+	int fd = -1;
+	struct clone_args a = {
+	    .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
+	    .pidfd = (__u64)(uintptr_t)&fd,
+	    .exit_signal = SIGCHLD,
+	};
+	pid_t p = (pid_t)syscall(SYS_clone3, &a, sizeof(a));
+
+	if (p == 0) {
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+	}
+	if (p > 0)
+		*pidfd = fd;
+	return p;
 }
 
 uint64_t child_started_at(pid_t pid)

@@ -16,6 +16,7 @@ struct child_spec {
 	char *const *argv;
 	const int *fds; /* become 3, 4, … */
 	int nfds;
+	bool quiet; /* 1 and 2 are /dev/null too */
 	uid_t uid; /* 0: stays root (a keeper drops by itself) */
 	gid_t gid;
 	int net_ns; /* 0: ours; else it runs in that one */
@@ -28,6 +29,14 @@ struct child_spec {
  */
 FALLIBLE enum err child_start(const struct child_spec *spec, pid_t *pid,
 			      int *pidfd, struct errinfo *e);
+
+/**
+ * child_fork(pidfd):
+ * fork(2) with a pidfd and default signals: 0 in the child, which ends by
+ * _exit; the pid in the parent, or -1 with errno. For work in a process
+ * without threads that its loop cannot wait for.
+ */
+pid_t child_fork(int *pidfd);
 
 /**
  * child_started_at(pid):

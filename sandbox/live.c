@@ -16,6 +16,7 @@
 #include "sandbox/child.h"
 #include "sandbox/live.h"
 #include "sandbox/live_files.h"
+#include "sandbox/net_slot.h"
 
 #define START_LIMIT_MS 10000
 #define CLEAN_RETRY_MS 20
@@ -92,7 +93,7 @@ static void live_clean(void *arg)
 	}
 	live_files_unlink(b, l->id);
 	if (l->slot < BERTH_SLOTS)
-		net_free_slot(&b->net, l->slot);
+		net_slot_free(&b->net, l->slot);
 	if (l->destroy)
 		live_remove_files(b, l->id);
 	answer_starts(l, l->failure.step != SPAWN_OK ? ERR_IO : ERR_STATE,
@@ -386,7 +387,7 @@ static void unprepare(struct live *l)
 
 	live_files_unlink(b, l->id);
 	cgroup_remove(&b->cgroups, l->id);
-	net_free_slot(&b->net, l->slot);
+	net_slot_free(&b->net, l->slot);
 	l->slot = BERTH_SLOTS;
 	own_fd(&l->disk);
 }

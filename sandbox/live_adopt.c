@@ -11,6 +11,7 @@
 #include "sandbox/child.h"
 #include "sandbox/live.h"
 #include "sandbox/live_files.h"
+#include "sandbox/net_slot.h"
 
 struct note {
 	unsigned slot;
@@ -47,7 +48,7 @@ static void adopt(struct broker *b, const char *id)
 	l = live_new(b, id);
 	must(l != NULL);
 	l->slot = n.slot;
-	net_adopt(&b->net, n.slot);
+	net_slot_adopt(&b->net, n.slot);
 	l->state = LIVE_RUNNING;
 	l->keeper_pid = n.keeper;
 	l->keeper_pidfd = child_open(n.keeper, n.keeper_started);

@@ -18,7 +18,9 @@
 #include "sandbox/net.h"
 #include "sandbox/net_host.h"
 #include "sandbox/net_link.h"
+#include "sandbox/net_lists.h"
 #include "sandbox/net_ns.h"
+#include "sandbox/net_set.h"
 #include "sandbox/net_slot.h"
 
 #define RETRY_MS 3000
@@ -68,6 +70,10 @@ static int open_sockets(void *arg)
 
 	if (net_link_open(NETLINK_ROUTE, 0, &n->rt, &n->failure) != ERR_NONE ||
 	    net_link_open(NETLINK_NETFILTER, 0, &n->nf, &n->failure) !=
+		ERR_NONE ||
+	    net_link_open(NETLINK_NETFILTER, 0, &n->flow.walk, &n->failure) !=
+		ERR_NONE ||
+	    net_link_open(NETLINK_NETFILTER, 0, &n->flow.egress, &n->failure) !=
 		ERR_NONE ||
 	    net_link_open(NETLINK_ROUTE, RTMGRP_LINK, &n->gone, &n->failure) !=
 		ERR_NONE)
@@ -229,7 +235,9 @@ static void take_down(struct net *n)
 	net_link_close(&n->rt);
 	net_link_close(&n->nf);
 	net_link_close(&n->host_rt);
-	net_link_close(&n->host_nf);
+	net_link_close(&n->flow.walk);
+	net_link_close(&n->flow.egress);
+	net_link_close(&n->flow.host);
 	unpin(n);
 	own_fd(&n->ns);
 }
@@ -239,7 +247,7 @@ static enum err bring_up(struct net *n, struct errinfo *e)
 	enum err r = net_link_open(NETLINK_ROUTE, 0, &n->host_rt, e);
 
 	if (r == ERR_NONE)
-		r = net_link_open(NETLINK_NETFILTER, 0, &n->host_nf, e);
+		r = net_link_open(NETLINK_NETFILTER, 0, &n->flow.host, e);
 	if (r != ERR_NONE)
 		return r;
 	net_host_read(n);
@@ -287,6 +295,8 @@ enum err net_open(struct net *n, struct broker *b, struct errinfo *e)
 			  .ns = -1,
 			  .gone_watch = LOOP_WATCH_INIT,
 			  .moved_watch = LOOP_WATCH_INIT,
+			  .walk_watch = LOOP_WATCH_INIT,
+			  .walk_pidfd = -1,
 			  .resolver = {.pidfd = -1, .watch = LOOP_WATCH_INIT}};
 	snprintf(path, sizeof(path), "%s/warren.ini", b->conf.data);
 	r = net_conf_read(path, &n->conf, e);
@@ -299,7 +309,7 @@ enum err net_open(struct net *n, struct broker *b, struct errinfo *e)
 	net_host_names(n);
 	if (!pin_open(n))
 		return ERR_NONE;
-	net_slot_read_lists(n);
+	net_lists_read(n);
 	if (need_up(n, &why) != ERR_NONE)
 		log_err("network of an earlier broker", &why);
 	return ERR_NONE;
@@ -329,10 +339,10 @@ enum err net_take(struct net *n, const struct broker_req *req,
 		r = net_slot_make(n, &b, e);
 	if (r != ERR_NONE)
 		return r;
-	r = net_lists(n, b.slot, req, e);
+	r = net_lists_set(n, b.slot, req, e);
 	if (r != ERR_NONE) {
 		berth_close(&b);
-		net_free_slot(n, b.slot);
+		net_slot_free(n, b.slot);
 		return r;
 	}
 	*berth = b;

@@ -20,13 +20,18 @@
 #include "sandbox/berth.h"
 #include "sandbox/net_conf.h"
 #include "sandbox/net_dns.h"
+#include "sandbox/net_flow.h"
 #include "sandbox/net_rules.h"
 
 #define NET_READY_MAX 4
 
 struct broker;
 
-enum net_slot { NET_FREE = 0, NET_USED, NET_LEAVING };
+/* Used, its sandbox gone, its interface gone, then nothing of it is left. */
+enum net_slot { NET_FREE = 0, NET_USED, NET_LEAVING, NET_GONE };
+
+/* What is to happen to the connections of a slot. */
+enum net_forget { NET_KEEP = 0, NET_FORGET, NET_FORGETTING };
 
 struct net {
 	struct broker *broker;
@@ -40,12 +45,15 @@ struct net {
 	struct mnl_socket *nf;   /* nfnetlink there */
 	struct mnl_socket *gone; /* tells of interfaces there */
 	struct mnl_socket *host_rt;
-	struct mnl_socket *host_nf;
+	struct net_flow flow;
 	struct mnl_socket *moved; /* tells of addresses of the host */
 	struct loop_watch gone_watch, moved_watch;
 	struct loop_timer settle; /* after a change on the host */
 	struct loop_timer sweep;  /* of slots whose interface still stands */
-	char link[IFNAMSIZ];      /* the host's end */
+	struct loop_timer forget; /* connections of some are to be forgotten */
+	struct loop_watch walk_watch;
+	int walk_pidfd;      /* the child that does so, or -1 */
+	char link[IFNAMSIZ]; /* the host's end */
 	char table[64];
 	uint32_t link_addr; /* the /30's base: host + 1, egress + 2 */
 	uint32_t mtu;
@@ -55,7 +63,8 @@ struct net {
 	int ndns;
 	struct broker_cidr hosts[NET_HOSTS_MAX];
 	int nhosts;
-	uint8_t state[BERTH_SLOTS]; /* enum net_slot */
+	uint8_t state[BERTH_SLOTS];   /* enum net_slot */
+	uint8_t forgets[BERTH_SLOTS]; /* enum net_forget */
 	struct net_lists *lists[BERTH_SLOTS];
 	struct berth ready[NET_READY_MAX];
 	int nready;
@@ -76,7 +85,7 @@ void net_close(struct net *n);
 /**
  * net_take(n, req, berth, e):
  * As berth_take(), with a way out under ${req}'s lists. The slot is given
- * back by net_free_slot(). Errors: ERR_STATE: this machine gives no network,
+ * back by net_slot_free(). Errors: ERR_STATE: this machine gives no network,
  * the log says why; ERR_LIMIT; ERR_IO. Blocks: some 100 ms at the first use,
  * else about 1 ms if none was ready.
  */
@@ -86,23 +95,5 @@ FALLIBLE enum err net_take(struct net *n, const struct broker_req *req,
 /** net_refill(n): Make one ready, off the path of a start; true if more are
  * wanted. */
 bool net_refill(struct net *n);
-
-/** net_adopt(n, slot): A sandbox that we adopt has it, maybe with a way out. */
-void net_adopt(struct net *n, uint32_t slot);
-
-/**
- * net_free_slot(n, slot):
- * The sandbox of a slot is gone, with a way out or without. The slot is free
- * once its interface, connections, lists and counters are too.
- */
-void net_free_slot(struct net *n, uint32_t slot);
-
-/** net_lists(n, slot, req, e): Replace a sandbox's lists; connections that
- * the new ones forbid end. Errors: ERR_STATE (no way out), ERR_IO. */
-FALLIBLE enum err net_lists(struct net *n, uint32_t slot,
-			    const struct broker_req *req, struct errinfo *e);
-
-/** net_denials(n, slot, out): What was refused; zeros without a way out. */
-void net_denials(struct net *n, uint32_t slot, struct broker_denials *out);
 
 #endif

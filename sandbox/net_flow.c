@@ -11,12 +11,12 @@
 #include "sandbox/net_link.h"
 
 #define MESSAGE_BYTES 4096
-#define ROUND 256 /* deleted in one go; a table may be full of them */
 
 struct walk {
-	uint32_t mark;
+	struct net_flow *flow;
+	bool (*want)(void *arg, uint32_t mark);
+	void *arg;
 	int n;
-	struct nf_conntrack *found[ROUND];
 };
 
 static struct nlmsghdr *start(char *b, uint16_t type, uint16_t flags)
@@ -34,22 +34,6 @@ static struct nlmsghdr *start(char *b, uint16_t type, uint16_t flags)
 	return m;
 }
 
-static int on_flow(const struct nlmsghdr *m, void *arg)
-{
-	struct nf_conntrack *ct = nfct_new();
-	struct walk *w = arg;
-
-	if (ct == NULL)
-		return MNL_CB_ERROR;
-	/* The kernel has filtered by mark; older ones need not. */
-	if (w->n < ROUND && nfct_nlmsg_parse(m, ct) == 0 &&
-	    nfct_get_attr_u32(ct, ATTR_MARK) == w->mark)
-		w->found[w->n++] = ct;
-	else
-		nfct_destroy(ct);
-	return MNL_CB_OK;
-}
-
 static void drop(struct mnl_socket *s, const struct nf_conntrack *ct)
 {
 	char b[MESSAGE_BYTES];
@@ -65,7 +49,9 @@ static struct nf_conntrack *host_half(const struct nf_conntrack *ct)
 	struct nf_conntrack *h = nfct_new();
 	uint8_t proto = nfct_get_attr_u8(ct, ATTR_REPL_L4PROTO);
 
-	if (h == NULL || (proto != IPPROTO_TCP && proto != IPPROTO_UDP)) {
+	if (h == NULL)
+		return NULL;
+	if (proto != IPPROTO_TCP && proto != IPPROTO_UDP) {
 		nfct_destroy(h);
 		return NULL;
 	}
@@ -82,35 +68,38 @@ static struct nf_conntrack *host_half(const struct nf_conntrack *ct)
 	return h;
 }
 
-static int walk(struct mnl_socket *egress, struct walk *w)
+static int on_flow(const struct nlmsghdr *m, void *arg)
 {
+	struct nf_conntrack *ct = nfct_new();
+	struct walk *w = arg;
+	struct nf_conntrack *h;
+
+	if (ct == NULL)
+		return MNL_CB_ERROR;
+	if (nfct_nlmsg_parse(m, ct) == 0 &&
+	    w->want(w->arg, nfct_get_attr_u32(ct, ATTR_MARK))) {
+		h = host_half(ct);
+		drop(w->flow->egress, ct);
+		if (h != NULL) {
+			drop(w->flow->host, h);
+			nfct_destroy(h);
+		}
+		w->n++;
+	}
+	nfct_destroy(ct);
+	return MNL_CB_OK;
+}
+
+int net_flow_forget(struct net_flow *f, uint32_t one,
+		    bool (*want)(void *arg, uint32_t mark), void *arg)
+{
+	struct walk w = {.flow = f, .want = want, .arg = arg};
 	char b[MESSAGE_BYTES];
 	struct nlmsghdr *m = start(b, IPCTNL_MSG_CT_GET, NLM_F_DUMP);
 
-	w->n = 0;
-	mnl_attr_put_u32(m, CTA_MARK, htonl(w->mark));
-	mnl_attr_put_u32(m, CTA_MARK_MASK, ~UINT32_C(0));
-	return net_link_ask(egress, m, on_flow, w);
-}
-
-int net_flow_forget(struct mnl_socket *egress, struct mnl_socket *host,
-		    uint32_t mark)
-{
-	struct walk w = {.mark = mark};
-	int all = 0, r;
-
-	do {
-		r = walk(egress, &w);
-		for (int i = 0; i < w.n; i++) {
-			struct nf_conntrack *h = host_half(w.found[i]);
-
-			drop(egress, w.found[i]);
-			if (h != NULL)
-				drop(host, h);
-			nfct_destroy(h);
-			nfct_destroy(w.found[i]);
-		}
-		all += w.n;
-	} while (r == 0 && w.n == ROUND);
-	return r < 0 ? -1 : all;
+	if (one != 0) {
+		mnl_attr_put_u32(m, CTA_MARK, htonl(one));
+		mnl_attr_put_u32(m, CTA_MARK_MASK, ~UINT32_C(0));
+	}
+	return net_link_ask(f->walk, m, on_flow, &w) < 0 ? -1 : w.n;
 }

@@ -1,17 +1,26 @@
-/* Connections that conntrack remembers for a sandbox. */
+/* Connections that conntrack remembers for sandboxes, by their mark. */
 #ifndef SANDBOX_NET_FLOW_H
 #define SANDBOX_NET_FLOW_H
 
 #include <libmnl/libmnl.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+/* NETLINK_NETFILTER sockets that nobody else uses meanwhile. */
+struct net_flow {
+	struct mnl_socket *walk;   /* in the egress namespace */
+	struct mnl_socket *egress; /* there too */
+	struct mnl_socket *host;   /* in the host's */
+};
+
 /**
- * net_flow_forget(egress, host, mark):
- * Forget all connections with that mark in the egress namespace, and their
- * second halves in the host's. Both sockets are NETLINK_NETFILTER ones. The
- * number, or -1 with errno. Blocks: one walk over the kernel's table.
+ * net_flow_forget(f, one, want, arg):
+ * Forget all connections whose mark want(arg, mark) wants, and their second
+ * halves on the host. ${one}: the only mark that it can want, or 0.
+ * The number, or -1 with errno. Blocks: a walk over the kernel's whole table,
+ * 5 ms and more: not for the broker's loop.
  */
-int net_flow_forget(struct mnl_socket *egress, struct mnl_socket *host,
-		    uint32_t mark);
+int net_flow_forget(struct net_flow *f, uint32_t one,
+		    bool (*want)(void *arg, uint32_t mark), void *arg);
 
 #endif

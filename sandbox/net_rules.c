@@ -92,7 +92,7 @@ static void put_open(const struct net_rules *in, struct buf *b)
 	buf_adds(b, in->conf->open.n > 0 ? " }" : "");
 }
 
-/* Elements of all live sandboxes' lists: "1 . 10.0.0.0/8". */
+/* Elements of all live sandboxes' lists: "10.218.0.1 . 10.0.0.0/8". */
 static void put_lists(const struct net_rules *in, struct buf *b, bool deny)
 {
 	const char *before = "elements = { ";
@@ -107,7 +107,9 @@ static void put_lists(const struct net_rules *in, struct buf *b, bool deny)
 		from = deny ? 0 : l->ndeny;
 		to = deny ? l->ndeny : l->ndeny + l->nallow;
 		for (int i = from; i < to; i++) {
-			buf_addf(b, "%s%u . ", before, slot + 1);
+			buf_adds(b, before);
+			put_addr(b, net_slot_addr(in->conf, slot));
+			buf_adds(b, " . ");
 			put_cidr(b, &l->at[i]);
 			before = ", ";
 		}

@@ -105,15 +105,15 @@ static void put_mark(struct net_set_batch *b, uint16_t type, const char *set,
 }
 
 static void put_range(struct net_set_batch *b, uint16_t type, const char *set,
-		      uint32_t mark, const struct broker_cidr *c)
+		      uint32_t source, const struct broker_cidr *c)
 {
 	uint32_t last = c->addr;
-	uint32_t from[2] = {mark, htonl(c->addr)}, to[2];
+	uint32_t from[2] = {htonl(source), htonl(c->addr)}, to[2];
 
 	if (c->prefix < 32)
 		last |= c->prefix == 0 ? ~UINT32_C(0)
 				       : (UINT32_C(1) << (32 - c->prefix)) - 1;
-	to[0] = mark;
+	to[0] = from[0];
 	to[1] = htonl(last);
 	put(b, type, set,
 	    &(struct key){.at = from, .end = to, .len = sizeof(from)});
@@ -124,10 +124,10 @@ void net_set_mark(struct net_set_batch *b, const char *set, uint32_t mark)
 	put_mark(b, NFT_MSG_NEWSETELEM, set, mark);
 }
 
-void net_set_range(struct net_set_batch *b, const char *set, uint32_t mark,
+void net_set_range(struct net_set_batch *b, const char *set, uint32_t source,
 		   const struct broker_cidr *c)
 {
-	put_range(b, NFT_MSG_NEWSETELEM, set, mark, c);
+	put_range(b, NFT_MSG_NEWSETELEM, set, source, c);
 }
 
 void net_set_address(struct net_set_batch *b, const char *set, uint32_t addr)
@@ -145,11 +145,11 @@ void net_set_unmark(struct net_set_batch *b, const char *set, uint32_t mark)
 	put_mark(b, NFT_MSG_DELSETELEM, set, mark);
 }
 
-void net_set_unrange(struct net_set_batch *b, const char *set, uint32_t mark,
+void net_set_unrange(struct net_set_batch *b, const char *set, uint32_t source,
 		     const struct broker_cidr *c)
 {
-	put_range(b, NFT_MSG_NEWSETELEM, set, mark, c);
-	put_range(b, NFT_MSG_DELSETELEM, set, mark, c);
+	put_range(b, NFT_MSG_NEWSETELEM, set, source, c);
+	put_range(b, NFT_MSG_DELSETELEM, set, source, c);
 }
 
 void net_set_empty(struct net_set_batch *b, const char *set)

@@ -1,7 +1,7 @@
 /*
  * Elements of the egress ruleset's sets, by nfnetlink. Keys are a mark (slot
- * + 1, for refusals with the reason above bit 16) and, for lists, a range of
- * addresses.
+ * + 1, for refusals with the reason above bit 16) or, for lists, a sandbox's
+ * address and a range (both big-endian: nft turns marks in ranges round).
  */
 #ifndef SANDBOX_NET_SET_H
 #define SANDBOX_NET_SET_H
@@ -27,17 +27,17 @@ struct net_set_batch {
  * net_set_drop(). */
 FALLIBLE enum err net_set_begin(struct net_set_batch *b, struct errinfo *e);
 
-/** net_set_mark(b, set, mark), net_set_range(b, set, mark, c),
+/** net_set_mark(b, set, mark), net_set_range(b, set, source, c),
  * net_set_address(b, set, addr): An element that is to be there. */
 void net_set_mark(struct net_set_batch *b, const char *set, uint32_t mark);
-void net_set_range(struct net_set_batch *b, const char *set, uint32_t mark,
+void net_set_range(struct net_set_batch *b, const char *set, uint32_t source,
 		   const struct broker_cidr *c);
 void net_set_address(struct net_set_batch *b, const char *set, uint32_t addr);
 
-/** net_set_unmark(b, set, mark), net_set_unrange(b, set, mark, c): One that
+/** net_set_unmark(b, set, mark), net_set_unrange(b, set, source, c): One that
  * is not to be there, whether it was or not. */
 void net_set_unmark(struct net_set_batch *b, const char *set, uint32_t mark);
-void net_set_unrange(struct net_set_batch *b, const char *set, uint32_t mark,
+void net_set_unrange(struct net_set_batch *b, const char *set, uint32_t source,
 		     const struct broker_cidr *c);
 
 /** net_set_empty(b, set): Remove all. */

@@ -13,8 +13,9 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/broker.h"
-#include "sandbox/net_flow.h"
+#include "sandbox/net_forget.h"
 #include "sandbox/net_link.h"
+#include "sandbox/net_lists.h"
 #include "sandbox/net_ns.h"
 #include "sandbox/net_slot.h"
 
@@ -102,216 +103,57 @@ enum err net_slot_make(struct net *n, struct berth *b, struct errinfo *e)
 	if (net_ns_in(n->own_ns, got.net_ns, join, &j) < 0) {
 		r = err_set(e, ERR_IO, errno, "network of slot %u", got.slot);
 		berth_close(&got);
-		net_free_slot(n, got.slot);
+		net_slot_free(n, got.slot);
 		return r;
 	}
 	*b = got;
 	return ERR_NONE;
 }
 
-/* ---- lists ---- */
-
-static void file_of(uint32_t slot, char path[32])
-{
-	snprintf(path, 32, "net/%u", slot);
-}
-
-static bool within(const struct broker_cidr *at, int n,
-		   const struct broker_cidr *c)
-{
-	for (int i = 0; i < n; i++)
-		if (net_cidr_has(&at[i], c))
-			return true;
-	return false;
-}
-
-/* Copy those that lie in no other: sets of ranges take no nested ones. */
-static uint16_t widest(const struct broker_cidr *from, int n,
-		       struct broker_cidr *to)
-{
-	uint16_t kept = 0;
-
-	for (unsigned prefix = 0; prefix <= 32; prefix++)
-		for (int i = 0; i < n; i++)
-			if (from[i].prefix == prefix &&
-			    !within(to, kept, &from[i]))
-				to[kept++] = from[i];
-	return kept;
-}
-
-static void batch_lists(struct net_set_batch *b, uint32_t slot,
-			const struct net_lists *l, bool in)
-{
-	void (*range)(struct net_set_batch *, const char *, uint32_t,
-		      const struct broker_cidr *) = in ? net_set_range
-						       : net_set_unrange;
-
-	for (int i = 0; i < l->ndeny + l->nallow; i++)
-		range(b, i < l->ndeny ? "deny" : "allow", slot + 1, &l->at[i]);
-	if (l->nallow > 0 && in)
-		net_set_mark(b, "limited", slot + 1);
-	if (l->nallow > 0 && !in)
-		net_set_unmark(b, "limited", slot + 1);
-}
-
-/* Written before they count, so that a broker that follows has them too. */
-static enum err note_lists(struct net *n, uint32_t slot,
-			   const struct net_lists *l, struct errinfo *e)
-{
-	char path[32];
-	OWN(own_fd) int fd = -1;
-
-	file_of(slot, path);
-	if (l == NULL) {
-		unlinkat(n->broker->run, path, 0);
-		return ERR_NONE;
-	}
-	fd = openat(n->broker->run, path,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, l, sizeof(*l)) != (ssize_t)sizeof(*l))
-		return err_set(e, ERR_IO, errno, "lists of slot %u", slot);
-	return ERR_NONE;
-}
-
-static struct net_lists *lists_of(const struct broker_req *req)
-{
-	struct net_lists *l = calloc(1, sizeof(*l));
-
-	if (l == NULL)
-		return NULL;
-	l->ndeny = widest(req->cidrs, req->ndeny, l->at);
-	l->nallow = widest(req->cidrs + req->ndeny, req->nallow,
-			   l->at + l->ndeny);
-	return l;
-}
-
-enum err net_lists(struct net *n, uint32_t slot, const struct broker_req *req,
-		   struct errinfo *e)
-{
-	OWN(own_mem) struct net_lists *l = NULL;
-	struct net_set_batch b;
-	enum err r;
-
-	if (!n->up || n->state[slot] != NET_USED)
-		return err_set(e, ERR_STATE, 0, "no way out");
-	if (req->ndeny + req->nallow == 0 && n->lists[slot] == NULL)
-		return ERR_NONE;
-	if (req->ndeny + req->nallow > 0) {
-		l = lists_of(req);
-		if (l == NULL)
-			return err_set(e, ERR_NOMEM, 0, "lists");
-	}
-	r = net_set_begin(&b, e);
-	if (r != ERR_NONE)
-		return r;
-	if (n->lists[slot] != NULL)
-		batch_lists(&b, slot, n->lists[slot], false);
-	if (l != NULL)
-		batch_lists(&b, slot, l, true);
-	r = note_lists(n, slot, l, e);
-	if (r != ERR_NONE)
-		net_set_drop(&b);
-	else
-		r = net_set_commit(n->nf, &b, e);
-	if (r != ERR_NONE)
-		return r;
-	free(n->lists[slot]);
-	n->lists[slot] = STEAL(l);
-	/* What goes on is looked at again, as if it were new. */
-	net_flow_forget(n->nf, n->host_nf, slot + 1);
-	return ERR_NONE;
-}
-
-static bool lists_ok(const struct net_lists *l)
-{
-	if (l->ndeny + l->nallow > BROKER_CIDRS_MAX)
-		return false;
-	for (int i = 0; i < l->ndeny + l->nallow; i++)
-		if (!net_cidr_ok(&l->at[i]))
-			return false;
-	return true;
-}
-
-static void read_lists(struct net *n, int dir, const char *name)
-{
-	OWN(own_mem) struct net_lists *l = malloc(sizeof(*l));
-	OWN(own_fd)
-	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	unsigned long slot = strtoul(name, NULL, 10);
-
-	if (name[0] < '0' || name[0] > '9' || slot >= BERTH_SLOTS)
-		return;
-	if (l == NULL || fd < 0 ||
-	    read(fd, l, sizeof(*l)) != (ssize_t)sizeof(*l) || !lists_ok(l)) {
-		log_line(LOG_ERROR, "lists of slot %lu cannot be read", slot);
-		return;
-	}
-	free(n->lists[slot]);
-	n->lists[slot] = STEAL(l);
-}
-
-void net_slot_read_lists(struct net *n)
-{
-	int fd = openat(n->broker->run, "net",
-			O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *de;
-
-	if (d == NULL) {
-		own_fd(&fd);
-		return;
-	}
-	while ((de = readdir(d)) != NULL)
-		read_lists(n, dirfd(d), de->d_name);
-	closedir(d);
-}
-
 /* ---- the end ---- */
 
-static void forget_lists(struct net *n, uint32_t slot)
-{
-	(void)!note_lists(n, slot, NULL, NULL);
-	free(n->lists[slot]);
-	n->lists[slot] = NULL;
-}
-
-/* Its interface is gone: no packet can make anything of this again. */
-static void finish(struct net *n, uint32_t slot)
+/* Nothing can count or connect for it any more. */
+static enum err clear_sets(struct net *n, uint32_t slot, struct errinfo *e)
 {
 	static const char *const sets[] = {"rates", "asks", "talks", "conns"};
 	struct net_set_batch b;
-	struct errinfo e;
-	enum err r;
+	enum err r = net_set_begin(&b, e);
 
-	if (net_flow_forget(n->nf, n->host_nf, slot + 1) < 0)
-		log_line(LOG_WARN, "connections of slot %u: %s", slot,
-			 strerrordesc_np(errno));
-	r = net_set_begin(&b, &e);
-	if (r == ERR_NONE) {
-		for (unsigned d = 0; d < BROKER_DENIAL_COUNT; d++)
-			net_set_unmark(&b, "refused",
-				       net_refused_mark(slot + 1, d));
-		for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-			net_set_unmark(&b, sets[i], slot + 1);
-		if (n->lists[slot] != NULL)
-			batch_lists(&b, slot, n->lists[slot], false);
-		r = net_set_commit(n->nf, &b, &e);
-	}
-	if (r != ERR_NONE) {
+	if (r != ERR_NONE)
+		return r;
+	for (unsigned d = 0; d < BROKER_DENIAL_COUNT; d++)
+		net_set_unmark(&b, "refused", net_refused_mark(slot + 1, d));
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		net_set_unmark(&b, sets[i], slot + 1);
+	net_lists_clear(n, slot, &b);
+	return net_set_commit(n->nf, &b, e);
+}
+
+void net_slot_forgotten(struct net *n, uint32_t slot)
+{
+	struct errinfo e;
+
+	if (n->state[slot] != NET_GONE)
+		return;
+	if (clear_sets(n, slot, &e) != ERR_NONE) {
 		/* Others must not get what this one had: it stays taken. */
 		log_err("network of a slot", &e);
+		net_forget_soon(n, slot);
 		return;
 	}
-	forget_lists(n, slot);
+	net_lists_drop(n, slot);
 	n->state[slot] = NET_FREE;
 	berth_free_slot(&n->broker->berths, slot);
 }
 
-static void maybe_finish(struct net *n, uint32_t slot)
+/* Its interface is gone: no packet can make anything of this again. */
+static void maybe_gone(struct net *n, uint32_t slot)
 {
-	if (n->state[slot] == NET_LEAVING &&
-	    !net_link_exists(n->rt, NET_LINK_SLOT + (int)slot))
-		finish(n, slot);
+	if (n->state[slot] != NET_LEAVING ||
+	    net_link_exists(n->rt, NET_LINK_SLOT + (int)slot))
+		return;
+	n->state[slot] = NET_GONE;
+	net_forget_soon(n, slot);
 }
 
 static void on_sweep(void *arg)
@@ -320,7 +162,7 @@ static void on_sweep(void *arg)
 	bool left = false;
 
 	for (uint32_t i = 0; i < BERTH_SLOTS; i++) {
-		maybe_finish(n, i);
+		maybe_gone(n, i);
 		left |= n->state[i] == NET_LEAVING;
 	}
 	if (left)
@@ -328,7 +170,7 @@ static void on_sweep(void *arg)
 			       clock_mono_ms() + SWEEP_MS, on_sweep, n);
 }
 
-void net_free_slot(struct net *n, uint32_t slot)
+void net_slot_free(struct net *n, uint32_t slot)
 {
 	must(slot < BERTH_SLOTS);
 	if (n->state[slot] != NET_USED) {
@@ -337,7 +179,7 @@ void net_free_slot(struct net *n, uint32_t slot)
 	}
 	/* The kernel takes namespaces down behind our back. */
 	n->state[slot] = NET_LEAVING;
-	maybe_finish(n, slot);
+	maybe_gone(n, slot);
 	if (n->state[slot] == NET_LEAVING && !n->sweep.armed)
 		loop_timer_set(&n->broker->loop, &n->sweep,
 			       clock_mono_ms() + SWEEP_MS, on_sweep, n);
@@ -350,7 +192,7 @@ static int on_link_gone(const struct nlmsghdr *m, void *arg)
 
 	if (m->nlmsg_type == RTM_DELLINK && slot >= 0 &&
 	    slot < (int)BERTH_SLOTS)
-		maybe_finish(arg, (uint32_t)slot);
+		maybe_gone(arg, (uint32_t)slot);
 	return MNL_CB_OK;
 }
 
@@ -368,7 +210,7 @@ void net_slot_on_gone(void *arg, uint32_t events)
 			mnl_cb_run(message, (size_t)len, 0, 0, on_link_gone, n);
 }
 
-void net_adopt(struct net *n, uint32_t slot)
+void net_slot_adopt(struct net *n, uint32_t slot)
 {
 	berth_mark_slot(&n->broker->berths, slot);
 	if (n->up && net_link_exists(n->rt, NET_LINK_SLOT + (int)slot))
@@ -378,6 +220,7 @@ void net_adopt(struct net *n, uint32_t slot)
 void net_slot_close_all(struct net *n)
 {
 	loop_timer_del(&n->broker->loop, &n->sweep);
+	net_forget_close(n);
 	while (n->nready > 0) {
 		struct berth *b = &n->ready[--n->nready];
 
@@ -386,8 +229,8 @@ void net_slot_close_all(struct net *n)
 		berth_free_slot(&n->broker->berths, b->slot);
 	}
 	for (uint32_t i = 0; i < BERTH_SLOTS; i++) {
-		forget_lists(n, i);
-		if (n->state[i] == NET_LEAVING)
+		net_lists_drop(n, i);
+		if (n->state[i] == NET_LEAVING || n->state[i] == NET_GONE)
 			berth_free_slot(&n->broker->berths, i);
 		n->state[i] = NET_FREE;
 	}
@@ -395,7 +238,7 @@ void net_slot_close_all(struct net *n)
 
 /* ---- what was refused ---- */
 
-void net_denials(struct net *n, uint32_t slot, struct broker_denials *out)
+void net_slot_denials(struct net *n, uint32_t slot, struct broker_denials *out)
 {
 	int64_t now = clock_unix_ms();
 

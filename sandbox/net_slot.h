@@ -3,7 +3,6 @@
 #define SANDBOX_NET_SLOT_H
 
 #include "sandbox/net.h"
-#include "sandbox/net_set.h"
 
 /**
  * net_slot_make(n, b, e):
@@ -16,8 +15,23 @@ FALLIBLE enum err net_slot_make(struct net *n, struct berth *b,
 /** net_slot_on_gone(net, events): Interfaces went: finish their slots. */
 void net_slot_on_gone(void *net, uint32_t events);
 
-/** net_slot_read_lists(n): The lists that an earlier broker noted. */
-void net_slot_read_lists(struct net *n);
+/** net_slot_adopt(n, slot): A sandbox that we adopt has it, maybe with a way
+ * out. */
+void net_slot_adopt(struct net *n, uint32_t slot);
+
+/**
+ * net_slot_free(n, slot):
+ * The sandbox of a slot is gone, with a way out or without. The slot is free
+ * once its interface, connections, lists and counters are too.
+ */
+void net_slot_free(struct net *n, uint32_t slot);
+
+/** net_slot_forgotten(n, slot): Its connections are forgotten. */
+void net_slot_forgotten(struct net *n, uint32_t slot);
+
+/** net_slot_denials(n, slot, out): What was refused; zeros without a way
+ * out. */
+void net_slot_denials(struct net *n, uint32_t slot, struct broker_denials *out);
 
 /** net_slot_close_all(n): The network goes down: forget all of them. */
 void net_slot_close_all(struct net *n);
