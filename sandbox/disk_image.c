@@ -19,8 +19,10 @@
 #include "sandbox/disk_image.h"
 
 #define MKE2FS "/usr/sbin/mke2fs"
+#define TUNE2FS "/usr/sbin/tune2fs"
 #define E2FSCK "/usr/sbin/e2fsck"
-#define MKE2FS_LIMIT_MS 30000
+#define IMAGE_PATH "/proc/self/fd/3"
+#define MAKE_LIMIT_MS 30000
 #define BLOCK UINT64_C(4096)
 #define INODE UINT64_C(256)
 #define GROUP (BLOCK * 8 * BLOCK)
@@ -28,6 +30,7 @@
 #define OWN_DIRS 8    /* blocks: {root,usr}/{upper,work/work} */
 #define OWN_INODES 19 /* those, lost+found, and the first 10 */
 #define SLACK (UINT64_C(1) << 20)
+#define INODES_MAX (UINT64_C(1) << 31)
 #define PREFIX "disk-v1-"
 #define CHECKER (BERTH_DISK_BASE - 2)
 
@@ -40,9 +43,11 @@
  * Documentation/filesystems/ext4/super.rst. */
 #define SUPER_AT 1024
 #define SUPER_LEN 1024
+#define SUPER_BLOCKS_LO 0x04
 #define SUPER_FREE_LO 0x0c
 #define SUPER_MAGIC_AT 0x38
 #define SUPER_STATE 0x3a
+#define SUPER_BLOCKS_HI 0x150
 #define SUPER_FREE_HI 0x158
 #define SUPER_MAGIC 0xef53
 #define STATE_VALID 1U
@@ -63,6 +68,11 @@ static bool super_read(int fd, uint8_t super[SUPER_LEN])
 	return pread(fd, super, SUPER_LEN, SUPER_AT) == SUPER_LEN;
 }
 
+static uint64_t super_u64(const uint8_t *super, size_t lo, size_t hi)
+{
+	return le32(super + lo) | le32(super + hi) << 32;
+}
+
 static uint64_t round_up(uint64_t v, uint64_t to)
 {
 	return (v + to - 1) / to * to;
@@ -79,13 +89,15 @@ bool disk_limits_fit(const struct disk_limits *in, struct disk_limits *out)
 		l.inodes = l.bytes / 16384;
 	if (l.inodes > l.bytes / 1024)
 		l.inodes = l.bytes / 1024;
+	if (l.inodes > INODES_MAX)
+		l.inodes = INODES_MAX;
 	if (l.inodes < DISK_INODES_MIN)
 		l.inodes = DISK_INODES_MIN;
 	*out = l;
 	return true;
 }
 
-/* ---- mke2fs ---- */
+/* ---- mke2fs, tune2fs ---- */
 
 static uint64_t kernel_reserve(uint64_t blocks)
 {
@@ -107,76 +119,88 @@ static uint64_t image_bytes(const struct disk_limits *l)
 	return round_up(need, BLOCK);
 }
 
-static enum err run_mke2fs(int image, uint64_t inodes, double reserve_percent,
-			   struct errinfo *e)
+/* One of e2fsprogs on the image, which it has as descriptor 3. */
+static enum err run(const char *path, char *const *argv, int image,
+		    struct errinfo *e)
 {
-	char name[] = "mke2fs", quiet[] = "-qF", o[] = "-O", b[] = "-b",
-	     block[] = "4096", i[] = "-I", inode[] = "256", n[] = "-N",
-	     count[24], m[] = "-m", percent[32], x[] = "-E",
-	     extended[] = "lazy_itable_init=1,nodiscard,root_owner=0:0",
-	     features[] = FEATURES, path[] = "/proc/self/fd/3";
-	char *const argv[] = {name, quiet,    o,    features, b, block,
-			      i,    inode,    n,    count,    m, percent,
-			      x,    extended, path, NULL};
-	OWN(own_fd) int program = open(MKE2FS, O_RDONLY | O_CLOEXEC);
+	OWN(own_fd) int program = open(path, O_RDONLY | O_CLOEXEC);
 	OWN(own_fd) int pidfd = -1;
-	struct child_spec s = {
-	    .program = program, .argv = argv, .fds = &image, .nfds = 1};
+	struct child_spec s = {.program = program,
+			       .argv = argv,
+			       .fds = &image,
+			       .nfds = 1,
+			       .quiet = true};
 	struct pollfd p = {.events = POLLIN};
 	int status = -1;
 	pid_t pid;
 	enum err r;
 
-	snprintf(count, sizeof(count), "%llu", (unsigned long long)inodes);
-	snprintf(percent, sizeof(percent), "%.12f", reserve_percent);
 	if (program < 0)
-		return err_set(e, ERR_IO, errno, MKE2FS);
+		return err_set(e, ERR_IO, errno, "%s", path);
 	r = child_start(&s, &pid, &pidfd, e);
 	if (r != ERR_NONE)
 		return r;
 	p.fd = pidfd;
-	if (poll(&p, 1, MKE2FS_LIMIT_MS) != 1) {
+	if (poll(&p, 1, MAKE_LIMIT_MS) != 1) {
 		child_signal(pidfd, SIGKILL);
 		poll(&p, 1, -1);
 	}
 	child_reap(pidfd, &status);
 	if (status != 0)
-		return err_set(e, ERR_IO, 0, "mke2fs: status %#x",
+		return err_set(e, ERR_IO, 0, "%s: status %#x", path,
 			       (unsigned)status);
 	return ERR_NONE;
 }
 
-/*
- * Twice: the first tells how many blocks would be free; those above the
- * limit, the file system's own directories and the kernel's reserve are
- * reserved by the second.
- */
+static enum err make_ext4(int image, uint64_t inodes, struct errinfo *e)
+{
+	char name[] = "mke2fs", quiet[] = "-qF", o[] = "-O", b[] = "-b",
+	     block[] = "4096", i[] = "-I", inode[] = "256", n[] = "-N",
+	     count[24], m[] = "-m", none[] = "0", x[] = "-E",
+	     extended[] = "lazy_itable_init=1,nodiscard,root_owner=0:0",
+	     features[] = FEATURES, path[] = IMAGE_PATH;
+	char *const argv[] = {name, quiet,    o,    features, b, block,
+			      i,    inode,    n,    count,    m, none,
+			      x,    extended, path, NULL};
+
+	snprintf(count, sizeof(count), "%llu", (unsigned long long)inodes);
+	return run(MKE2FS, argv, image, e);
+}
+
+static enum err reserve(int image, uint64_t blocks, struct errinfo *e)
+{
+	char name[] = "tune2fs", r[] = "-r", count[24], path[] = IMAGE_PATH;
+	char *const argv[] = {name, r, count, path, NULL};
+
+	snprintf(count, sizeof(count), "%llu", (unsigned long long)blocks);
+	return run(TUNE2FS, argv, image, e);
+}
+
+/* What is free above the limit, the file system's own directories and the
+ * kernel's reserve is reserved. */
 static enum err make_template(int fd, const struct disk_limits *l,
 			      struct errinfo *e)
 {
-	uint64_t bytes = image_bytes(l), blocks = bytes / BLOCK, use, free_now;
+	uint64_t use, free_now;
 	uint8_t super[SUPER_LEN];
 	enum err r;
 
-	if (ftruncate(fd, (off_t)bytes) < 0)
+	if (ftruncate(fd, (off_t)image_bytes(l)) < 0)
 		return err_set(e, ERR_IO, errno, "template");
-	r = run_mke2fs(fd, l->inodes + OWN_INODES, 0, e);
+	r = make_ext4(fd, l->inodes + OWN_INODES, e);
 	if (r != ERR_NONE)
 		return r;
 	if (!super_read(fd, super))
 		return err_set(e, ERR_IO, errno, "template");
-	free_now = le32(super + SUPER_FREE_LO) | le32(super + SUPER_FREE_HI)
-						     << 32;
-	use = l->bytes / BLOCK + OWN_DIRS + kernel_reserve(blocks);
+	/* Not the size: mke2fs leaves out a last group that is small. */
+	use = super_u64(super, SUPER_BLOCKS_LO, SUPER_BLOCKS_HI);
+	use = l->bytes / BLOCK + OWN_DIRS + kernel_reserve(use);
+	free_now = super_u64(super, SUPER_FREE_LO, SUPER_FREE_HI);
 	if (free_now < use)
 		return err_set(e, ERR_IO, 0, "template has %llu of %llu blocks",
 			       (unsigned long long)free_now,
 			       (unsigned long long)use);
-	if (ftruncate(fd, 0) < 0 || ftruncate(fd, (off_t)bytes) < 0)
-		return err_set(e, ERR_IO, errno, "template");
-	return run_mke2fs(
-	    fd, l->inodes + OWN_INODES,
-	    100.0 * ((double)(free_now - use) + 0.5) / (double)blocks, e);
+	return reserve(fd, free_now - use, e);
 }
 
 /* ---- templates ---- */
@@ -316,13 +340,14 @@ enum disk_state disk_image_state(int fd)
 enum err disk_image_check_start(int fd, pid_t *pid, int *pidfd,
 				struct errinfo *e)
 {
-	char name[] = "e2fsck", flags[] = "-fy", path[] = "/proc/self/fd/3";
+	char name[] = "e2fsck", flags[] = "-fy", path[] = IMAGE_PATH;
 	char *const argv[] = {name, flags, path, NULL};
 	OWN(own_fd) int program = open(E2FSCK, O_RDONLY | O_CLOEXEC);
 	struct child_spec s = {.program = program,
 			       .argv = argv,
 			       .fds = &fd,
 			       .nfds = 1,
+			       .quiet = true, /* it prints tenants' names */
 			       .uid = CHECKER,
 			       .gid = CHECKER};
 

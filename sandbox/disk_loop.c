@@ -80,7 +80,8 @@ static int set(int fs, const char *key, const char *value)
 /*
  * resuid, resgid: an id that nobody has, or root's file operations, which
  * the overlay does, would dip into what is reserved. noinit_itable: the
- * inode tables of a new image are holes, and zeros as they are.
+ * inode tables of a new image are holes, and zeros as they are. discard:
+ * what is deleted is a hole in the image again.
  */
 static int configure(int fs, int device)
 {
@@ -91,6 +92,7 @@ static int configure(int fs, int device)
 	if (set(fs, "source", path) < 0 || set(fs, "resuid", nobody) < 0 ||
 	    set(fs, "resgid", nobody) < 0 ||
 	    set(fs, "errors", "remount-ro") < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0)
 		return -1;
 	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
