@@ -1,0 +1,223 @@
+/* The shell of a session: session.bash run by the real bash. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "sandbox/keeper_session.h"
+
+#define OUTPUT_MAX 65536
+
+/* What a keeper does for a session, without a keeper. */
+struct shell {
+	char state[OUTPUT_MAX];
+	size_t len;
+	char out[OUTPUT_MAX]; /* stdout and stderr of the last call */
+	int status;
+	bool saved;
+};
+
+static void take_output(struct shell *s, int fd)
+{
+	size_t at = 0;
+	ssize_t n;
+
+	while (at < sizeof(s->out) - 1 &&
+	       (n = read(fd, s->out + at, sizeof(s->out) - 1 - at)) > 0)
+		at += (size_t)n;
+	s->out[at] = '\0';
+}
+
+static void take_state(struct shell *s, int fd)
+{
+	char text[OUTPUT_MAX];
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+
+	assert_true(n >= 0 && n < OUTPUT_MAX);
+	s->saved = n > 8 && memcmp(text + n - 8, "# saved\n", 8) == 0;
+	if (!s->saved)
+		return;
+	memcpy(s->state, text, (size_t)n);
+	s->len = (size_t)n;
+}
+
+static void call_with(struct shell *s, const char *command, const char *cwd,
+		      const char *env)
+{
+	const char *argv[] = {command}, *envs[] = {env};
+	struct keeper_start in = {.cwd = cwd,
+				  .argv = argv,
+				  .argc = 1,
+				  .env = envs,
+				  .envc = env != NULL},
+			    wrapped;
+	OWN(own_mem) const char **args = NULL;
+	OWN(own_fd) int state = memfd_create("session", MFD_CLOEXEC);
+	int out[2];
+	pid_t pid;
+
+	assert_true(session_wrap(&in, &wrapped, &args));
+	assert_true(state >= 0 && pipe2(out, O_CLOEXEC) == 0);
+	assert_int_equal(write(state, s->state, s->len), (int)s->len);
+	pid = fork();
+	if (pid == 0) {
+		char *base[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
+		char **v;
+
+		memcpy(&v, &wrapped.argv, sizeof(v));
+		dup2(open("/dev/null", O_RDONLY), 0);
+		dup2(out[1], 1);
+		dup2(out[1], 2);
+		dup2(fcntl(state, F_DUPFD_CLOEXEC, 20), 3);
+		execve(v[0], v, base);
+		_exit(126);
+	}
+	close(out[1]);
+	take_output(s, out[0]);
+	close(out[0]);
+	assert_int_equal(waitpid(pid, &s->status, 0), pid);
+	take_state(s, state);
+}
+
+static void call(struct shell *s, const char *command)
+{
+	call_with(s, command, "", NULL);
+}
+
+/* The first call finds no state. */
+static struct shell *fresh(void)
+{
+	static struct shell s;
+
+	memset(&s, 0, sizeof(s));
+	call(&s, "cd /");
+	assert_true(s.saved);
+	return &s;
+}
+
+static void says(struct shell *s, const char *command, const char *output)
+{
+	call(s, command);
+	assert_string_equal(s->out, output);
+}
+
+static void a_session_keeps_what_a_shell_keeps(void **state)
+{
+	struct shell *s = fresh();
+
+	(void)state;
+	call(s, "cd /usr; X=1; export Y=\"a b\n'c\"; f() { echo f$1; }; "
+		"alias ll='echo aliased'; declare -A m=([k]=v); arr=(1 2); "
+		"umask 077; set -o pipefail; shopt -s extglob");
+	says(s,
+	     "pwd; echo $X \"$Y\"; f 3; ll x; echo ${m[k]} ${arr[1]}; "
+	     "umask; false | true; echo $?; shopt -q extglob && echo on",
+	     "/usr\n1 a b\n'c\nf3\naliased x\nv 2\n0077\n1\non\n");
+	says(s, "unset X; unset -f f; unalias ll; set +o pipefail", "");
+	says(s, "echo ${X-none}; type f ll 2>&1 | wc -l", "none\n2\n");
+}
+
+static void an_exit_code_is_simply_the_exit_code(void **state)
+{
+	struct shell *s = fresh();
+
+	(void)state;
+	call(s, "cd /usr; exit 42");
+	assert_int_equal(WEXITSTATUS(s->status), 42);
+	says(s, "pwd", "/usr\n");
+	call(s, "set -e; false; echo never");
+	assert_int_equal(WEXITSTATUS(s->status), 1);
+	assert_string_equal(s->out, "");
+	says(s, "set +e; pwd", "/usr\n");
+	call(s, "false");
+	assert_int_equal(WEXITSTATUS(s->status), 1);
+}
+
+static void no_command_wedges_its_session(void **state)
+{
+	static const char *const ends[] = {"exec echo replaced",
+					   "kill -9 $$",
+					   "echo \"unclosed",
+					   "cat <<E\nno end",
+					   "return 5",
+					   "trap 'exit 3' EXIT",
+					   "set -n",
+					   "exec 3>&-",
+					   "exec >/dev/null 2>&1",
+					   "declare() { :; }",
+					   "readonly RO=1; RO=2"};
+	struct shell *s = fresh();
+
+	(void)state;
+	call(s, "cd /usr; V=here");
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		call(s, ends[i]);
+		says(s, "pwd; echo $V", "/usr\nhere\n");
+	}
+}
+
+static void a_removed_directory_does_not_stop_the_next_call(void **state)
+{
+	struct shell *s = fresh();
+	char dir[] = "/tmp/sessionXXXXXX", command[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(command, sizeof(command), "cd %s", dir);
+	call(s, command);
+	assert_int_equal(rmdir(dir), 0);
+	says(s, "echo on", "on\n");
+}
+
+static void what_is_given_for_a_call_holds_for_that_call_only(void **state)
+{
+	struct shell *s = fresh();
+
+	(void)state;
+	call(s, "cd /usr; export Y=kept");
+	call_with(s, "pwd; printenv Y", "/tmp", "Y=given");
+	assert_string_equal(s->out, "/tmp\ngiven\n");
+	says(s, "pwd; printenv Y", "/usr\nkept\n");
+	call_with(s, "printenv N; N=changed", "", "N=new");
+	assert_string_equal(s->out, "new\n");
+	says(s, "echo ${N-none}", "none\n");
+}
+
+static void programs_do_not_get_the_state(void **state)
+{
+	struct shell *s = fresh();
+
+	(void)state;
+	says(s,
+	     "for fd in 3 10; do sh -c \"echo x >&$fd\" 2>/dev/null || "
+	     "echo closed; done",
+	     "closed\nclosed\n");
+	call(s, "sleep 20 </dev/null >/dev/null 2>&1 & P=$!");
+	says(s, "ls -l /proc/$P/fd | grep -c memfd; kill $P", "0\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_session_keeps_what_a_shell_keeps),
+	    cmocka_unit_test(an_exit_code_is_simply_the_exit_code),
+	    cmocka_unit_test(no_command_wedges_its_session),
+	    cmocka_unit_test(a_removed_directory_does_not_stop_the_next_call),
+	    cmocka_unit_test(what_is_given_for_a_call_holds_for_that_call_only),
+	    cmocka_unit_test(programs_do_not_get_the_state),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
