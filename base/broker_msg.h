@@ -27,6 +27,12 @@ enum broker_type {
 
 enum broker_network { BROKER_NET_NONE = 0, BROKER_NET_INTERNET = 1 };
 
+enum broker_flag {
+	/* START: files in memory, gone with it; disk_bytes is at most a
+	 * quarter of memory_bytes then, and not 0. */
+	BROKER_EPHEMERAL = 1
+};
+
 /* Why a packet of a sandbox was refused. The order is the ruleset's. */
 enum broker_denial {
 #define DENIAL(name, word, text) BROKER_DENIAL_##name,
@@ -61,7 +67,8 @@ struct broker_req {
 	uint32_t network;    /* enum broker_network */
 	uint16_t ndeny;      /* START, LISTS: that many of cidrs … */
 	uint16_t nallow;     /* … then that many */
-	uint8_t zero[12];
+	uint32_t flags;      /* enum broker_flag */
+	uint8_t zero[8];
 	struct broker_cidr cidrs[BROKER_CIDRS_MAX];
 };
 

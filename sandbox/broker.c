@@ -82,6 +82,17 @@ static bool lists_ok(const struct broker_req *r)
 	return true;
 }
 
+/* Files in memory leave most of it to the programs: /tmp and /dev/shm may
+ * take as much each. */
+static bool disk_ok(const struct broker_req *r)
+{
+	if (r->flags == 0)
+		return r->disk_bytes <= DISK_BYTES_MAX;
+	return r->flags == BROKER_EPHEMERAL &&
+	       r->disk_bytes >= DISK_BYTES_MIN &&
+	       r->disk_bytes <= r->memory_bytes / 4;
+}
+
 /* The whole message, before anything acts on it. */
 static bool request_ok(const struct broker_req *r)
 {
@@ -105,8 +116,7 @@ static bool request_ok(const struct broker_req *r)
 		       r->memory_bytes <= (UINT64_C(1) << 44) &&
 		       r->memory_bytes % 4096 == 0 && r->cpu_millis >= 10 &&
 		       r->cpu_millis <= 1024 * 1000 && r->pids >= 4 &&
-		       r->pids <= 1U << 22 &&
-		       r->disk_bytes <= (UINT64_C(1) << 44) &&
+		       r->pids <= 1U << 22 && disk_ok(r) &&
 		       r->network <= BROKER_NET_INTERNET;
 	case BROKER_NONE:
 		break;

@@ -17,7 +17,7 @@ struct child_spec {
 	const int *fds; /* become 3, 4, … */
 	int nfds;
 	bool quiet; /* 1 and 2 are /dev/null too */
-	uid_t uid; /* 0: stays root (a keeper drops by itself) */
+	uid_t uid;  /* 0: stays root (a keeper drops by itself) */
 	gid_t gid;
 	int net_ns; /* 0: ours; else it runs in that one */
 };

@@ -65,6 +65,7 @@ enum err live_layers_open(struct broker *b, const struct broker_req *req,
 	OWN(live_layers_close) struct live_layers l = LIVE_LAYERS_NONE;
 	const struct disk_want want = {
 	    .limits = {.bytes = req->disk_bytes, .inodes = req->inodes},
+	    .ephemeral = (req->flags & BROKER_EPHEMERAL) != 0,
 	    .map_ns = berth->disk_ns,
 	    .root_uid = berth_uid(berth->slot, 0),
 	};

@@ -69,7 +69,7 @@ static void exactly_the_bytes_can_be_had(void **state)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		char id[] = "s00000aaaaaaaaaaaaaaaa";
 		OWN(own_fd) int m = -1;
-		/* The overlay makes {root,usr}/work/work. */
+		/* What the overlay makes in both parts. */
 		uint64_t free_files, groups = all[i].bytes / (128 * MIB) +
 					      all[i].inodes / 32768 + 2;
 
