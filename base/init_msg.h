@@ -8,6 +8,8 @@
  *           init_user), u8 strict_cwd (0: "/" when cwd is missing), str cwd,
  *           u32 argc, str argv[], u32 envc, str "K=V"[]
  *           fds: stdin, stdout, stderr[, what becomes fd 3]
+ *  ADOPT    u32 pid: a child of init that a zygote forked is an execution
+ *           from now on; answered as SPAWN
  *  SIGNAL   u32 signal, u8 all (0: the main process, 1: its whole cgroup)
  *
  * Init -> keeper:
@@ -24,6 +26,7 @@
 enum init_msg {
 	IM_SPAWN = 0x21,
 	IM_SIGNAL,
+	IM_ADOPT,
 	IM_HELLO = 0x31,
 	IM_SPAWNED,
 	IM_FAILED,
@@ -44,10 +47,10 @@ enum init_step {
 	INIT_STEP_EXEC
 };
 
-#define INIT_UID 65533     /* init's own id inside */
+#define INIT_UID 65533 /* init's own id inside */
 #define INIT_SANDBOX_UID 1000
-#define INIT_FD_KEEPER 3   /* the socket to the keeper */
-#define INIT_FD_CGROUP 4   /* the sandbox's own v2 directory */
+#define INIT_FD_KEEPER 3 /* the socket to the keeper */
+#define INIT_FD_CGROUP 4 /* the sandbox's own v2 directory */
 #define INIT_PAYLOAD_MAX (16U << 20)
 
 #endif

@@ -12,6 +12,10 @@
  *           str session ("": none; else argv is one command in pieces)
  *           fds: stdin, stdout, stderr, as the flags say, in that order
  *           -> STARTED | REFUSED; then EVENTs if KF_ATTACH
+ *           KF_FORKED (EXEC_KERNEL only): -> FDS | REFUSED; it waits for FORKED
+ *  FORKED   str id, u32 pid (as seen inside): a zygote forked the kernel with
+ *           the descriptors of FDS -> STARTED | REFUSED (forgotten then);
+ *           pid 0: it could not, forget it -> OK
  *  RUN      str kernel id, str run id, u32 flags, u64 timeout_ms,
  *           u64 ring_bytes, bytes json (the kernel's RUN payload)
  *           -> STARTED | REFUSED; then EVENTs if KF_ATTACH
@@ -42,6 +46,7 @@
  * Keeper -> client:
  *
  *  STARTED  u32 pid (as seen inside; 0 for a RUN)
+ *  FDS      fds: what becomes 0, 1, 2 and 3 of a kernel
  *  REFUSED  u32 enum err, str what (a step or field, for logs and 4xx text)
  *  ATTACHED u64 first (oldest seq still there), u64 next, u8 ended
  *  EVENT    u64 seq, u8 kind, i64 unix_ms, bytes data
@@ -89,6 +94,7 @@ enum keeper_msg {
 	KM_SESSION_NEW,
 	KM_SESSION_END,
 	KM_SESSION_LIST,
+	KM_FORKED,
 	KM_STARTED = 0x81,
 	KM_REFUSED,
 	KM_ATTACHED,
@@ -98,7 +104,8 @@ enum keeper_msg {
 	KM_ITEM,
 	KM_OK,
 	KM_USAGE_IS,
-	KM_SESSION
+	KM_SESSION,
+	KM_FDS
 };
 
 enum keeper_flag {
@@ -108,7 +115,8 @@ enum keeper_flag {
 	KF_MERGE = 8,         /* stderr goes where stdout goes */
 	KF_STDIN_FD = 16,     /* fds carry stdin … */
 	KF_STDOUT_FD = 32,    /* … stdout: not read by the keeper */
-	KF_STDERR_FD = 64
+	KF_STDERR_FD = 64,
+	KF_FORKED = 128 /* the program is forked from a zygote */
 };
 
 enum exec_kind {

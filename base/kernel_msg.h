@@ -5,6 +5,9 @@
  *  keeper -> kernel
  *   RUN     tag = number of the run; {"code", "env"?, "cwd"?}
  *   ACK     the RESULT of that tag was taken
+ *   BEGIN   first of all, to one that was forked from a zygote: its cwd, then
+ *           each "K=V" of its environment, each ended by a 0; no JSON. One
+ *           that cannot begin with that ends before it is READY
  *  kernel -> keeper
  *   READY   once; {"language", "version"}
  *   RESULT  {"mime": {...}, "chart"?, "data"?, "display": bool}; the kernel
@@ -21,6 +24,7 @@
 enum kernel_msg {
 	XM_RUN = 0x40,
 	XM_ACK = 0x41,
+	XM_BEGIN = 0x42,
 	XM_READY = 0x50,
 	XM_RESULT = 0x51,
 	XM_ERROR = 0x53,

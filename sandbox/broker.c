@@ -23,6 +23,7 @@
 #include "sandbox/net_lists.h"
 #include "sandbox/net_slot.h"
 #include "sandbox/role.h"
+#include "sandbox/zygote.h"
 
 #define REFILL_MS 2
 #define BERTHS_READY 8
@@ -558,6 +559,11 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 			      &b->fcgi_socket, e);
 	if (r == ERR_NONE)
 		r = role_start_all(b, programs, e);
+	if (r == ERR_NONE)
+		r = listen_at(b, "fork.sock", SOCK_SEQPACKET, b->warren_gid,
+			      &listen_fd, e);
+	if (r == ERR_NONE)
+		r = zygotes_open(b, listen_fd, e);
 	on_refill(b);
 	return r;
 }
@@ -570,6 +576,7 @@ void broker_run(struct broker *b)
 	log_line(LOG_INFO, "stopping");
 	b->stopping = true;
 	role_stop_all(b);
+	zygotes_close(b);
 	for (struct live *l = b->lives, *next; l != NULL; l = next) {
 		next = l->next;
 		live_end(l);

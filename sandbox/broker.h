@@ -21,6 +21,7 @@
 struct live;
 struct peer;
 struct job;
+struct zygotes;
 
 struct broker_conf {
 	const char *data;
@@ -72,6 +73,7 @@ struct broker {
 	struct job *jobs; /* removals that run */
 	struct role roles[BROKER_ROLES_MAX];
 	int nroles;
+	struct zygotes *zygotes;
 	bool stopping;
 };
 

@@ -19,4 +19,13 @@
 /* Init's own: the same, and to take them from its children. */
 #define CAPS_INIT (CAPS_ROOT | CAP_BIT(CAP_SETPCAP))
 
+/*
+ * A zygote's, over the machine: what setns() into a sandbox asks for. Its
+ * children have them until they are inside, and none of them after that.
+ */
+#define CAPS_ZYGOTE                                                            \
+	(CAP_BIT(CAP_SYS_ADMIN) | CAP_BIT(CAP_SYS_CHROOT) |                    \
+	 CAP_BIT(CAP_SYS_PTRACE) | CAP_BIT(CAP_SETGID) | CAP_BIT(CAP_SETUID) | \
+	 CAP_BIT(CAP_SETPCAP))
+
 #endif

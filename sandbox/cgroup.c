@@ -266,6 +266,45 @@ enum err cgroup_attach(const struct cgroup_root *root, const char *id,
 	return ERR_NONE;
 }
 
+static uint64_t get_u64(int dir, const char *id, const char *file)
+{
+	char path[64], text[32];
+	OWN(own_fd) int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", id, file);
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return UINT64_MAX;
+	text[n] = '\0';
+	return text[0] == 'm' ? UINT64_MAX : strtoull(text, NULL, 10);
+}
+
+enum err cgroup_enter_files(const struct cgroup_root *root, const char *id,
+			    int *fds, int *n, struct errinfo *e)
+{
+	int pids = root->v2_limits ? root->v2 : root->v1[CGROUP_PIDS];
+	char path[64];
+
+	*n = 0;
+	if (get_u64(pids, id, "pids.current") >= get_u64(pids, id, "pids.max"))
+		return err_set(e, ERR_LIMIT, 0, "processes");
+	snprintf(path, sizeof(path), "%s/cgroup.procs", id);
+	for (int i = -1; i < (root->v2_limits ? 0 : CGROUP_V1_COUNT); i++) {
+		int dir = i < 0 ? root->v2 : root->v1[i];
+		int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
+
+		if (fd < 0) {
+			while (*n > 0)
+				close(fds[--*n]);
+			return err_set(e, ERR_IO, errno, "cgroup of %s", id);
+		}
+		fds[(*n)++] = fd;
+	}
+	return ERR_NONE;
+}
+
 void cgroup_kill(const struct cgroup_root *root, const char *id)
 {
 	char path[64];

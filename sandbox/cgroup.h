@@ -61,6 +61,18 @@ FALLIBLE enum err cgroup_make(const struct cgroup_root *root, const char *id,
 FALLIBLE enum err cgroup_attach(const struct cgroup_root *root, const char *id,
 				pid_t pid, struct errinfo *e);
 
+#define CGROUP_ENTER_MAX (1 + CGROUP_V1_COUNT)
+
+/**
+ * cgroup_enter_files(root, id, fds, n, e):
+ * Files of a sandbox's cgroups, ${n} of them, open for writing: who writes
+ * "0" there is moved in. Owns: the caller closes them. Errors: ERR_IO;
+ * ERR_LIMIT when no further process fits: moving in does not ask for that.
+ */
+FALLIBLE enum err cgroup_enter_files(const struct cgroup_root *root,
+				     const char *id, int *fds, int *n,
+				     struct errinfo *e);
+
 /** cgroup_kill(root, id): SIGKILL to every process in it. */
 void cgroup_kill(const struct cgroup_root *root, const char *id);
 

@@ -234,3 +234,35 @@ bool init_child_start(const struct init_spawn *s, pid_t *pid,
 	}
 	return *pid > 0 && n == 0;
 }
+
+/* A child of ours, and alive: so its number cannot be another's. */
+static bool is_child(pid_t pid)
+{
+	siginfo_t si = {0};
+
+	return waitid(P_PID, (id_t)pid, &si, WEXITED | WNOHANG | WNOWAIT) ==
+		   0 &&
+	       si.si_pid == 0;
+}
+
+bool init_child_adopt(uint32_t tag, pid_t pid, struct init_spawn_failure *why)
+{
+	OWN(own_fd) int leaf = -1;
+	OWN(own_fd) int procs = -1;
+	char name[16], text[16];
+	int n = snprintf(text, sizeof(text), "%d", (int)pid);
+
+	*why = (struct init_spawn_failure){.step = INIT_STEP_CGROUP,
+					   .sys = ESRCH};
+	if (pid <= 1 || !is_child(pid))
+		return false;
+	leaf = leaf_open(tag);
+	if (leaf >= 0)
+		procs = openat(leaf, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	if (procs >= 0 && write(procs, text, (size_t)n) == n)
+		return true;
+	why->sys = (uint32_t)errno;
+	init_leaf_name(tag, name);
+	unlinkat(INIT_FD_CGROUP, name, AT_REMOVEDIR);
+	return false;
+}

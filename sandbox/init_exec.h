@@ -59,4 +59,11 @@ void init_leaf_name(uint32_t tag, char out[16]);
 bool init_child_start(const struct init_spawn *s, pid_t *pid,
 		      struct init_spawn_failure *why);
 
+/**
+ * init_child_adopt(tag, pid, why):
+ * Put a living child that init did not start into a fresh leaf cgroup.
+ * False: it is as it was.
+ */
+bool init_child_adopt(uint32_t tag, pid_t pid, struct init_spawn_failure *why);
+
 #endif

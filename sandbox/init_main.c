@@ -120,6 +120,30 @@ static void init_spawn(struct init *in, const struct wire_msg *msg)
 	init_say(in, IM_SPAWNED, msg->tag, &b);
 }
 
+static void init_adopt(struct init *in, const struct wire_msg *msg)
+{
+	struct wire_in w = wire_in(msg);
+	pid_t pid = (pid_t)wire_in_u32(&w);
+	OWN(buf_free) struct buf b = BUF_INIT(64);
+	struct init_spawn_failure why = {.step = INIT_STEP_REQUEST,
+					 .sys = EINVAL};
+	struct init_exec *x = calloc(1, sizeof(*x)), *same = in->execs;
+
+	while (same != NULL && (same->pid != pid || same->exited))
+		same = same->next;
+	if (x == NULL || !wire_in_done(&w) || same != NULL ||
+	    *exec_find(in, msg->tag) != NULL ||
+	    !init_child_adopt(msg->tag, pid, &why)) {
+		free(x);
+		init_failed(in, msg->tag, why.step, why.sys);
+		return;
+	}
+	*x = (struct init_exec){.tag = msg->tag, .pid = pid, .next = in->execs};
+	in->execs = x;
+	wire_u32(&b, (uint32_t)pid);
+	init_say(in, IM_SPAWNED, msg->tag, &b);
+}
+
 /* Send sig to every process of the execution's cgroup. */
 static void leaf_signal(uint32_t tag, int sig)
 {
@@ -252,6 +276,8 @@ static void on_keeper(void *arg, uint32_t events)
 			return;
 		if (msg->type == IM_SPAWN)
 			init_spawn(in, msg);
+		else if (msg->type == IM_ADOPT)
+			init_adopt(in, msg);
 		else if (msg->type == IM_SIGNAL)
 			init_signal(in, msg);
 	}

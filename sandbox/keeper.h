@@ -93,6 +93,10 @@ struct exec {
 	struct kernel *kernel;    /* of an EXEC_KERNEL */
 	struct exec *kernel_exec; /* of an EXEC_RUN */
 	struct exec *next_run;    /* queue of the kernel */
+	bool forked;              /* a kernel out of a zygote: keeper_fork.c */
+	bool adopted;             /* … that init watches */
+	int hand[4];              /* … its descriptors, until handed out */
+	int nhand;
 	char *run_json;
 	size_t run_json_len;
 	struct exec *prev, *next; /* all, oldest first */

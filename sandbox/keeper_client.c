@@ -86,6 +86,22 @@ void client_say(struct client *c, uint16_t type, uint32_t tag,
 	client_flush(c);
 }
 
+void client_hand(struct client *c, uint16_t type, uint32_t tag, int *fds, int n)
+{
+	if (c == NULL || c->broken ||
+	    wire_tx_put_fds(&c->tx, type, tag, NULL, fds, n, NULL) !=
+		ERR_NONE) {
+		for (int i = 0; i < n; i++)
+			own_fd(&fds[i]);
+		if (c != NULL && !c->broken) {
+			c->broken = true;
+			shutdown(c->watch.fd, SHUT_RDWR);
+		}
+		return;
+	}
+	client_flush(c);
+}
+
 void client_refuse(struct client *c, uint32_t tag, enum err code,
 		   const char *what)
 {
@@ -183,7 +199,8 @@ static void client_pump(struct client *c)
 				more = true;
 			if (c->broken)
 				return;
-			exec_pause_check(x);
+			if (x->paused)
+				exec_pause_check(x);
 		}
 		client_flush(c);
 	}

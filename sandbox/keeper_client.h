@@ -24,6 +24,11 @@ void client_accept(struct keeper *k);
 void client_say(struct client *c, uint16_t type, uint32_t tag,
 		const struct buf *payload);
 
+/** client_hand(c, type, tag, fds, n): A frame with descriptors. Owns: they
+ * are gone after it in any case. */
+void client_hand(struct client *c, uint16_t type, uint32_t tag, int *fds,
+		 int n);
+
 /** client_refuse(c, tag, code, what): REFUSED. */
 void client_refuse(struct client *c, uint32_t tag, enum err code,
 		   const char *what);

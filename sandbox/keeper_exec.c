@@ -12,6 +12,7 @@
 #include "base/own.h"
 #include "sandbox/keeper_client.h"
 #include "sandbox/keeper_exec.h"
+#include "sandbox/keeper_fork.h"
 #include "sandbox/keeper_init.h"
 #include "sandbox/keeper_kernel.h"
 #include "sandbox/keeper_pipe.h"
@@ -100,6 +101,8 @@ void exec_free(struct exec *x)
 	kernel_free(x);
 	ring_free(&x->ring);
 	free(x->run_json);
+	while (x->nhand > 0)
+		own_fd(&x->hand[--x->nhand]);
 	if (x->prev != NULL)
 		x->prev->next = x->next;
 	else
@@ -450,7 +453,7 @@ void exec_spawned(struct exec *x, uint32_t pid)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(64);
 
-	if (x->state != EXEC_STARTING)
+	if (x->state != EXEC_STARTING || fork_waits(x, pid))
 		return;
 	loop_timer_del(&x->keeper->loop, &x->timer);
 	x->state = EXEC_RUNNING;
@@ -499,6 +502,10 @@ void exec_failed(struct exec *x, uint8_t step, uint32_t sys)
 
 void exec_exited(struct exec *x, bool signalled, uint32_t status, bool empty)
 {
+	if (x->state == EXEC_STARTING) {
+		fork_failed(x);
+		return;
+	}
 	if (x->exited || x->state != EXEC_RUNNING)
 		return;
 	x->exited = true;

@@ -8,6 +8,7 @@
 #include "base/own.h"
 #include "sandbox/keeper_client.h"
 #include "sandbox/keeper_exec.h"
+#include "sandbox/keeper_fork.h"
 #include "sandbox/keeper_kernel.h"
 
 #define INTERRUPT_MS 2000 /* between SIGINT, SIGINT and KILL */
@@ -61,6 +62,16 @@ static void kernel_say(struct kernel *kn, uint16_t type, uint32_t tag,
 		return;
 	}
 	kernel_flush(kn);
+}
+
+void kernel_begin(struct exec *x, const struct buf *payload)
+{
+	kernel_say(x->kernel, XM_BEGIN, 0, payload);
+}
+
+bool kernel_is_ready(const struct exec *x)
+{
+	return x->kernel != NULL && x->kernel->ready;
 }
 
 static void on_run_timeout(void *arg)
@@ -175,6 +186,7 @@ static bool kernel_frame(struct kernel *kn, const struct wire_msg *msg)
 		return false;
 	if (msg->type == XM_READY) {
 		kn->ready = true;
+		fork_ready(kn->exec);
 		kernel_next(kn);
 		return true;
 	}
@@ -215,6 +227,7 @@ static void on_ctl(void *arg, uint32_t events)
 	if (wire_rx_fill(&kn->rx, kn->ctl.fd, &more, NULL) != ERR_NONE) {
 		ctl_close(kn); /* how it ended is init's to tell */
 		exec_signal(kn->exec, SIGKILL, true);
+		fork_failed(kn->exec);
 		return;
 	}
 	for (;;) {
@@ -229,6 +242,7 @@ static void on_ctl(void *arg, uint32_t events)
 	log_line(LOG_WARN, "kernel broke the protocol: killed");
 	ctl_close(kn);
 	exec_signal(kn->exec, SIGKILL, true);
+	fork_failed(kn->exec);
 }
 
 enum err kernel_open(struct exec *x, int fd, struct errinfo *e)

@@ -10,6 +10,12 @@
 /** kernel_open(x, fd, e): ${fd} (then ours) leads to ${x}'s kernel. */
 FALLIBLE enum err kernel_open(struct exec *x, int fd, struct errinfo *e);
 
+/** kernel_begin(x, payload): Its first frame, see kernel_msg.h. */
+void kernel_begin(struct exec *x, const struct buf *payload);
+
+/** kernel_is_ready(x): It said so. */
+bool kernel_is_ready(const struct exec *x);
+
 /** kernel_run(x, run): Queue a run; it starts when those before ended. */
 void kernel_run(struct exec *x, struct exec *run);
 

@@ -6,6 +6,7 @@
 #include "base/own.h"
 #include "sandbox/keeper_client.h"
 #include "sandbox/keeper_exec.h"
+#include "sandbox/keeper_fork.h"
 #include "sandbox/keeper_kernel.h"
 #include "sandbox/keeper_port.h"
 #include "sandbox/keeper_request.h"
@@ -107,6 +108,23 @@ static bool do_start(struct client *c, struct wire_msg *msg)
 		x->starter = NULL;
 		exec_kill(x, END_KILLED, 0);
 	}
+	if (x->forked)
+		fork_hand_out(x);
+	return true;
+}
+
+static bool do_forked(struct client *c, struct wire_msg *msg)
+{
+	struct wire_in in = wire_in(msg);
+	const char *id = wire_in_str(&in);
+	uint32_t pid = wire_in_u32(&in);
+	struct exec *x;
+
+	if (!wire_in_done(&in) || pid > INT32_MAX)
+		return false;
+	x = named(c, msg, id);
+	if (x != NULL)
+		fork_told(x, c, msg->tag, pid);
 	return true;
 }
 
@@ -401,6 +419,7 @@ bool request_handle(struct client *c, struct wire_msg *msg)
 	    [KM_SESSION_NEW] = request_session_new,
 	    [KM_SESSION_END] = request_session_end,
 	    [KM_SESSION_LIST] = request_session_list,
+	    [KM_FORKED] = do_forked,
 	};
 
 	if (msg->type == KM_PING) {

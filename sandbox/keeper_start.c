@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/init_msg.h"
+#include "base/kernel_msg.h"
 #include "base/own.h"
 #include "sandbox/keeper_exec.h"
 #include "sandbox/keeper_init.h"
@@ -138,45 +139,78 @@ static bool env_names(const char *entry, const char *other)
 	return strncmp(entry, other, n + 1) == 0;
 }
 
-static void put_env(struct buf *b, const struct keeper_start *s, bool root)
-{
-	const char *const base[] = {root ? "HOME=/root" : "HOME=/home/sandbox",
-				    root ? "USER=root" : "USER=sandbox",
-				    root ? "LOGNAME=root" : "LOGNAME=sandbox",
-				    PATH_DEFAULT,
-				    "LANG=C.UTF-8",
-				    "SHELL=/bin/bash"};
-	const size_t nbase = sizeof(base) / sizeof(base[0]);
-	bool use[sizeof(base) / sizeof(base[0])];
-	uint32_t count = s->envc;
+#define ENV_BASE_MAX 6
 
-	for (size_t i = 0; i < nbase; i++) {
-		use[i] = true;
-		for (uint32_t j = 0; j < s->envc && use[i]; j++)
-			use[i] = !env_names(base[i], s->env[j]);
-		count += use[i];
+/* What is in every environment, but for what START names itself. */
+static uint32_t env_base(const struct keeper_start *s, bool root,
+			 const char *use[ENV_BASE_MAX])
+{
+	const char *const base[ENV_BASE_MAX] = {
+	    root ? "HOME=/root" : "HOME=/home/sandbox",
+	    root ? "USER=root" : "USER=sandbox",
+	    root ? "LOGNAME=root" : "LOGNAME=sandbox",
+	    PATH_DEFAULT,
+	    "LANG=C.UTF-8",
+	    "SHELL=/bin/bash"};
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < ENV_BASE_MAX; i++) {
+		bool named = false;
+
+		for (uint32_t j = 0; j < s->envc && !named; j++)
+			named = env_names(base[i], s->env[j]);
+		if (!named)
+			use[n++] = base[i];
 	}
-	wire_u32(b, count);
-	for (size_t i = 0; i < nbase; i++)
-		if (use[i])
-			wire_str(b, base[i]);
+	return n;
+}
+
+static bool is_root(const struct keeper_start *s)
+{
+	return strcmp(s->user, "sandbox") != 0;
+}
+
+static void put_env(struct buf *b, const struct keeper_start *s)
+{
+	const char *base[ENV_BASE_MAX];
+	uint32_t n = env_base(s, is_root(s), base);
+
+	wire_u32(b, n + s->envc);
+	for (uint32_t i = 0; i < n; i++)
+		wire_str(b, base[i]);
 	for (uint32_t j = 0; j < s->envc; j++)
 		wire_str(b, s->env[j]);
+}
+
+static void put_0(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s) + 1);
+}
+
+/* BEGIN: see kernel_msg.h. */
+static void put_begin(struct buf *b, const struct keeper_start *s)
+{
+	const char *base[ENV_BASE_MAX];
+	uint32_t n = env_base(s, is_root(s), base);
+
+	put_0(b, s->cwd[0] != '\0' ? s->cwd : "/workspace");
+	for (uint32_t i = 0; i < n; i++)
+		put_0(b, base[i]);
+	for (uint32_t j = 0; j < s->envc; j++)
+		put_0(b, s->env[j]);
 }
 
 static enum err put_spawn(struct buf *b, const struct keeper_start *s,
 			  struct errinfo *e)
 {
-	bool root = strcmp(s->user, "sandbox") != 0;
-
 	wire_u8(b, s->kind == EXEC_FS);
-	wire_u8(b, root ? INIT_USER_ROOT : INIT_USER_SANDBOX);
+	wire_u8(b, is_root(s) ? INIT_USER_ROOT : INIT_USER_SANDBOX);
 	wire_u8(b, s->cwd[0] != '\0');
 	wire_str(b, s->cwd);
 	wire_u32(b, s->argc);
 	for (uint32_t i = 0; i < s->argc; i++)
 		wire_str(b, s->argv[i]);
-	put_env(b, s, root);
+	put_env(b, s);
 	if (!buf_ok(b))
 		return err_set(e, ERR_LIMIT, 0, "command too long");
 	return ERR_NONE;
@@ -194,6 +228,32 @@ static enum err start_check(const struct keeper_start *s, struct errinfo *e)
 	if (s->session[0] != '\0' && s->kind != EXEC_CALL &&
 	    s->kind != EXEC_PROCESS)
 		return err_set(e, ERR_ARG, 0, "session");
+	if ((s->flags & KF_FORKED) != 0 &&
+	    (s->kind != EXEC_KERNEL || s->flags != KF_FORKED ||
+	     s->stdin_len > 0))
+		return err_set(e, ERR_ARG, 0, "forked");
+	return ERR_NONE;
+}
+
+/* Pipes and control for a kernel that a zygote is to fork. */
+static enum err start_hand(struct exec *x, const struct keeper_start *s,
+			   struct errinfo *e)
+{
+	static const int none[3] = {-1, -1, -1};
+	OWN(stdio_close) struct stdio io = {.fds = {-1, -1, -1, -1}};
+	OWN(buf_free) struct buf b = BUF_INIT(KERNEL_PAYLOAD_MAX);
+	enum err r = open_stdio(x, s, none, &io, e);
+
+	if (r != ERR_NONE)
+		return r;
+	put_begin(&b, s);
+	if (!buf_ok(&b))
+		return err_set(e, ERR_LIMIT, 0, "environment too long");
+	kernel_begin(x, &b);
+	x->forked = true;
+	x->nhand = io.nfds;
+	for (int i = 0; i < io.nfds; i++)
+		x->hand[i] = STEAL_FD(io.fds[i]);
 	return ERR_NONE;
 }
 
@@ -240,7 +300,9 @@ enum err exec_start(struct keeper *k, const struct keeper_start *s,
 	x->flags = s->flags;
 	x->timeout_ms = s->timeout_ms;
 	x->grace_ms = s->grace_ms;
-	if (s->session[0] == '\0')
+	if ((s->flags & KF_FORKED) != 0)
+		r = start_hand(x, s, e);
+	else if (s->session[0] == '\0')
 		r = start_send(x, s, given, e);
 	else if (session_wrap(s, &wrapped, &args))
 		r = start_send(x, &wrapped, given, e);

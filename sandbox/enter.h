@@ -1,0 +1,50 @@
+/*
+ * libwarren-enter: how a zygote's child comes into a sandbox. All that needs
+ * power and all that takes it away, for zygotes in any language: Python loads
+ * it by ctypes, Node as an addon. One thread, no allocation.
+ *
+ *	enter_open();
+ *	… warm up, test oneself …
+ *	enter_ready();
+ *	while (enter_wait() == 0)
+ *		if (enter_fork() == 1)
+ *			break;        (the child: confined, 0-3 are its own)
+ */
+#ifndef SANDBOX_ENTER_H
+#define SANDBOX_ENTER_H
+
+/** enter_open(): Read the filter, look at the descriptors. 0, or -1. */
+int enter_open(void);
+
+/** enter_ready(): Tell the broker that requests may come. 0, or -1. */
+int enter_ready(void);
+
+/**
+ * enter_wait():
+ * Wait for a request and keep it. 0, or -1 when the broker is gone.
+ * Errors: a malformed request is answered and the next one awaited.
+ */
+int enter_wait(void);
+
+/** enter_language(): The language that the request names. */
+const char *enter_language(void);
+
+/**
+ * enter_fork():
+ * Fork for the request that enter_wait() took, by the C library's fork(), so
+ * that its handlers run; the interpreter's own are the caller's to run.
+ * Returns 1 in the child, which is the sandbox's user then, in its
+ * namespaces, cgroups and filters, with no parent but the sandbox's init,
+ * and with the descriptors 0 to 3 only; 0 in the zygote, which has answered.
+ * A child that cannot enter tells the step and ends: it never returns.
+ */
+int enter_fork(void);
+
+/**
+ * enter_collapse(first, last):
+ * Put the whole 2 MiB blocks of [first, last) on huge pages: a fork copies
+ * one entry for each instead of 512. Returns bytes that are so now.
+ */
+unsigned long enter_collapse(unsigned long first, unsigned long last);
+
+#endif
