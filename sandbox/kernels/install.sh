@@ -29,7 +29,7 @@ rm -f "$dest/.state"
 
 rm -rf "$dest/python"
 mkdir -p "$dest/python" "$dest/node"
-cp "$here/python/kernel.py" "$dest/python/"
+cp "$here/python/kernel.py" "$here/python/zygote.py" "$dest/python/"
 mkdir "$dest/python/warren_kernel"
 cp "$here"/python/warren_kernel/*.py "$dest/python/warren_kernel/"
 # The image is read-only later: compiled files never need a check.

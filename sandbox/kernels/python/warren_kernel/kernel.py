@@ -73,19 +73,19 @@ class Kernel:
 
     def serve(self, fd):
         """Take runs from the socket until it ends; does not return."""
-        if self._warm:
-            from . import warm
-            warm.refresh(self)
         _signal.signal(_signal.SIGINT, self._shield.interrupt)
-        for stream in (sys.stdout, sys.stderr):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace",
-                               line_buffering=True)
-        _tenants_path()
         self.control = self.display.control = protocol.Control(
             fd, self._shield)
         self.control.send(protocol.READY, 0, {
             "language": "python",
             "version": "%d.%d.%d" % sys.version_info[:3]})
+        if self._warm:
+            from . import warm
+            warm.refresh(self)
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace",
+                               line_buffering=True)
+        _tenants_path()
         while True:
             frame = self.control.read()
             if frame is None:

@@ -11,7 +11,7 @@ import struct
 import sys
 from _thread import RLock, get_ident
 
-RUN, ACK = 0x40, 0x41
+RUN, ACK, BEGIN = 0x40, 0x41, 0x42
 READY, RESULT, ERROR, DONE = 0x50, 0x51, 0x53, 0x54
 FRAME_MAX = 64 << 20
 HEAD = struct.Struct("<IHHII")

@@ -141,6 +141,28 @@ class Shell:
 
     # History
 
+    def forget(self, names):
+        """As if no cell had run: names is a copy of ns before that."""
+        self.count = 0
+        del self.inputs[1:]
+        self.outputs.clear()
+        self._last = {"_": "", "__": "", "___": ""}
+        self._futures = 0
+        self._sources.clear()
+        self.ns.clear()
+        self.ns.update(names)
+        if self.ipython is not None:
+            self.ipython.execution_count = 1
+        if self._loop is not None:
+            import asyncio
+            self._loop.close()
+            self._loop = None
+            asyncio.set_event_loop(None)
+        linecache = sys.modules.get("linecache")
+        for name in [name for name in getattr(linecache, "cache", ())
+                     if name.startswith("<cell ")]:
+            del linecache.cache[name]
+
     def _remember(self, value):
         """_, __, ___ and _N, unless the tenant uses those names."""
         if all(self.ns.get(name, old) is old
