@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/code_context.h"
+#include "fcgi/code_fork.h"
 #include "fcgi/launch.h"
 
 #define CONTEXT_ENV_MAX (64U * KIB)
@@ -94,7 +95,9 @@ static enum err context_kernel(struct request *rq, struct link *l,
 	s.env = all;
 	s.argv = lang->argv;
 	s.argc = lang->argc;
-	r = link_start(l, &s, NULL, 0, &pid, e);
+	r = code_fork(l, &s, lang->name, &pid, e);
+	if (r != ERR_NONE && r != ERR_GONE)
+		r = link_start(l, &s, NULL, 0, &pid, e);
 	if (r != ERR_NONE)
 		return context_refused(rq, lang, &x, r, e);
 	return node_context_pid(rq->store, rq->sandbox.id, ctx->id, pid, e);

@@ -279,7 +279,7 @@ enum err link_call(struct link *l, enum keeper_msg type,
 static bool link_is_answer(uint16_t type)
 {
 	return type == KM_STARTED || type == KM_ATTACHED || type == KM_ITEM ||
-	       type == KM_OK;
+	       type == KM_OK || type == KM_FDS;
 }
 
 enum err link_call_fds(struct link *l, enum keeper_msg type,
