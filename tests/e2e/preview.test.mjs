@@ -227,3 +227,52 @@ test('a server that ends is 503 until it is back', limit, async (t) => {
 	await until(15_000, 'the application', async () =>
 		(await fetchRaw(at('/teapot'))).status === 418);
 });
+
+/** Answers with a length, then hangs up without having said so. */
+const rude = `
+const net = require('node:net');
+net.createServer((socket) => {
+	socket.on('error', () => {});
+	socket.on('data', () => {
+		socket.write('HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok');
+		if (Math.random() < 0.5)
+			setTimeout(() => socket.destroy(), Math.random() * 4);
+	});
+}).listen(8123, '127.0.0.1', () => console.log('rude listens'));
+`;
+
+test('a server that hangs up on kept connections loses no GET', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+
+		await sandbox.writeFile('/workspace/rude.js', rude);
+		const server = await sandbox.startProcess('node rude.js');
+		await server.waitForLog('rude listens', 20_000);
+		const { url } = await sandbox.exposePort(8123);
+		for (let i = 0; i < 300; i++) {
+			const answer = await fetchRaw(url);
+
+			assert.equal(`${i} ${answer.status} ${answer.text}`,
+				`${i} 200 ok`);
+		}
+	});
+
+test('kept connections of one preview never serve another', limit,
+	async (t) => {
+		const apps = await Promise.all([1, 2, 3].map(async (n) => {
+			const sandbox = stack.sandbox(t);
+
+			await sandbox.writeFile('/workspace/n.js', `
+				require('node:http').createServer((q, r) => r.end('${n}'))
+				.listen(8200, () => console.log('up'));`);
+			const server = await sandbox.startProcess('node n.js');
+			await server.waitForLog('up', 20_000);
+			return { n, ...await sandbox.exposePort(8200) };
+		}));
+
+		await Promise.all(Array.from({ length: 150 }, async (_, i) => {
+			const { n, url } = apps[i % 3];
+
+			assert.equal((await fetchRaw(url)).text, String(n));
+		}));
+	});
