@@ -9,6 +9,7 @@
 #include "fcgi/preview_socket.h"
 
 #define PREVIEW_PARAM "WARREN_PREVIEW_KEY"
+#define PREVIEW_RETRIED "WARREN_PREVIEW_RETRIED"
 #define PREVIEW_LOCATION "@preview_retry"
 
 const char *preview_key(const struct request *rq)
@@ -117,6 +118,20 @@ static enum err preview_retry(struct request *rq)
 	return ERR_NONE;
 }
 
+/*
+ * The program may just have closed a connection that nginx had kept: what may
+ * be sent twice goes once more, by a new one.
+ */
+static bool preview_again(const struct request *rq)
+{
+	const char *method = route_header(rq, "REQUEST_METHOD");
+
+	if (route_header(rq, PREVIEW_RETRIED) != NULL ||
+	    route_header(rq, "HTTP_UPGRADE") != NULL || method == NULL)
+		return false;
+	return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
 /* ---- the decision ---- */
 
 static enum err preview_port(struct request *rq, struct ctl_port *p,
@@ -150,10 +165,12 @@ enum err preview_serve(struct request *rq, struct errinfo *e)
 		return preview_none(rq, e);
 	if (r != ERR_NONE)
 		return r;
-	if (preview_socket_alive(rq, &p))
-		return preview_socket_answers(rq, &p)
-			   ? preview_broken(rq, &p, e)
-			   : preview_silent(rq, &p, e);
+	if (preview_socket_alive(rq, &p)) {
+		if (!preview_socket_answers(rq, &p))
+			return preview_silent(rq, &p, e);
+		return preview_again(rq) ? preview_retry(rq)
+					 : preview_broken(rq, &p, e);
+	}
 	r = link_open(rq, LINK_START, &l, e);
 	if (r == ERR_NONE)
 		r = preview_socket_open(&l, &p, e);

@@ -58,6 +58,9 @@ class App(threading.Thread):
                      + b'Content-Length: %d\r\n\r\n' % len(text) + text)
 
 
+MODULES = '/usr/lib/nginx/modules'
+
+
 class Conf(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -214,7 +217,9 @@ class Conf(unittest.TestCase):
             '/etc/ssl/warren', self.data)
         path = f'{self.data}/site.conf'
         with open(path, 'w', encoding='utf-8') as file:
-            file.write(f'pid {self.data}/site.pid;\nevents {{}}\n'
+            file.write(f'load_module {MODULES}/ndk_http_module.so;\n'
+                       f'load_module {MODULES}/ngx_http_lua_module.so;\n'
+                       f'pid {self.data}/site.pid;\nevents {{}}\n'
                        f'http {{\n{site}}}\n')
         done = subprocess.run(['nginx', '-t', '-e', f'{self.data}/site.log',
                                '-p', self.data, '-c', path],
