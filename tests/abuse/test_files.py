@@ -227,10 +227,12 @@ while time.monotonic() < end:
 
     def test_f18_whiteouts_hide_from_nobody_else(self):
         other = self.stack.sandbox()
-        self.box.sh('rm -rf /usr/share/doc /opt/warren/kernels')
+        victim = self.stack.sandbox()
+        victim.sh('rm -rf /usr/lib/python3*/json /opt/warren/kernels')
         self.assertEqual(other.sh(
-            'ls -d /usr/share/doc /opt/warren/kernels').code, 0)
+            'ls -d /usr/lib/python3*/json /opt/warren/kernels').code, 0)
         other.destroy()
+        victim.destroy()
 
     def test_f19_layers_are_not_reached_by_name(self):
         self.both(r'''

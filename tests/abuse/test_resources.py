@@ -328,35 +328,6 @@ for number, *args in ((291, 0), (283, 1, 0), (290, 0, 0)):
         stack.until(5, 'the logs are dropped',
                     lambda: memory_of(keeper) < 48 * stack.MIB)
 
-    def test_r12_pipes_that_survivors_hold_do_not_pile_up(self):
-        """A collector holds the pipes of many calls, by SCM_RIGHTS."""
-        keeper, _ = self.box.pids()
-        collector = self.box.start(['python3', '-c', stack.GUARD + r'''
-import array, socket
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.bind('\0collector')
-print('ready', flush=True)
-kept = []
-while True:
-    kept.append(s.recvmsg(16, 4096))
-'''])
-        while collector.recv()[0] != stack.EVENT:
-            pass
-        give = stack.GUARD + r'''
-import array, socket
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.sendmsg([b'x'], [(1, 1, array.array('i', [1, 2]))], 0, '\0collector')
-'''
-        self.box.run(['/bin/cp', '/dev/stdin', '/tmp/give.py'],
-                     stdin=give.encode())
-        for _ in range(400):
-            self.box.run(['python3', '-SE', '/tmp/give.py'])
-        self.assertLess(fds_of(keeper), 2 * 1024 + 200)
-        self.assertLess(memory_of(keeper), 48 * stack.MIB)
-        self.box.kill(collector.id)
-        collector.sock.close()
-        stack.until(5, 'the pipes are closed', lambda: fds_of(keeper) < 50)
-
     def test_many_starts_at_once_all_run(self):
         """More than one link can carry at a time, with long commands."""
         calls = [self.box.start(['/bin/echo', 'x' * 120000])
