@@ -127,43 +127,66 @@ void berth_close(struct berth *b)
 	own_fd(&b->net_ns);
 }
 
-static enum err berth_make(struct berth_pool *pool, struct berth *b,
-			   struct errinfo *e)
+enum err berth_make(uint32_t slot, struct berth *b, struct errinfo *e)
 {
 	OWN(berth_close) struct berth n = BERTH_NONE;
 	char map[96];
-	uint32_t i;
 
-	for (i = 0; i < BERTH_SLOTS; i++) {
-		n.slot = (pool->next + i) % BERTH_SLOTS;
-		if (!pool->used[n.slot])
-			break;
-	}
-	if (i == BERTH_SLOTS)
-		return err_set(e, ERR_LIMIT, 0, "all slots are taken");
-	snprintf(map, sizeof(map), "0 %u %u\n", berth_uid(n.slot, 0),
-		 BERTH_IDS);
-	n.user_ns = make_ns("user", make_user, n.slot, map);
+	n.slot = slot;
+	snprintf(map, sizeof(map), "0 %u %u\n", berth_uid(slot, 0), BERTH_IDS);
+	n.user_ns = make_ns("user", make_user, slot, map);
 	/* Overlay's own work files belong to id 0, on disk and above. */
 	snprintf(map, sizeof(map), "0 0 1\n%u %u %u\n", BERTH_DISK_BASE,
-		 berth_uid(n.slot, 0), BERTH_IDS);
-	n.disk_ns = make_ns("user", make_user, n.slot, map);
-	n.net_ns = make_ns("net", make_net, n.slot, NULL);
+		 berth_uid(slot, 0), BERTH_IDS);
+	n.disk_ns = make_ns("user", make_user, slot, map);
+	n.net_ns = make_ns("net", make_net, slot, NULL);
 	if (n.user_ns < 0 || n.disk_ns < 0 || n.net_ns < 0)
 		return err_set(e, ERR_IO, errno, "namespaces for a slot");
-	pool->used[n.slot] = 1;
-	pool->next = (n.slot + 1) % BERTH_SLOTS;
 	*b = n;
 	n = (struct berth)BERTH_NONE;
 	return ERR_NONE;
 }
 
+bool berth_claim(struct berth_pool *pool, uint32_t *slot)
+{
+	for (uint32_t i = 0; i < BERTH_SLOTS; i++) {
+		uint32_t s = (pool->next + i) % BERTH_SLOTS;
+
+		if (pool->used[s])
+			continue;
+		pool->used[s] = 1;
+		pool->next = (s + 1) % BERTH_SLOTS;
+		*slot = s;
+		return true;
+	}
+	return false;
+}
+
 enum err berth_take(struct berth_pool *pool, struct berth *b, struct errinfo *e)
 {
-	if (pool->nready == 0)
-		return berth_make(pool, b, e);
-	*b = pool->ready[--pool->nready];
-	return ERR_NONE;
+	uint32_t slot;
+	enum err r;
+
+	if (pool->nready > 0) {
+		*b = pool->ready[--pool->nready];
+		return ERR_NONE;
+	}
+	if (!berth_claim(pool, &slot))
+		return err_set(e, ERR_LIMIT, 0, "all slots are taken");
+	r = berth_make(slot, b, e);
+	if (r != ERR_NONE)
+		berth_free_slot(pool, slot);
+	return r;
+}
+
+void berth_give(struct berth_pool *pool, struct berth *b)
+{
+	if (pool->nready < BERTH_READY_MAX) {
+		pool->ready[pool->nready++] = *b;
+		return;
+	}
+	berth_close(b);
+	berth_free_slot(pool, b->slot);
 }
 
 void berth_free_slot(struct berth_pool *pool, uint32_t slot)
@@ -176,16 +199,6 @@ void berth_mark_slot(struct berth_pool *pool, uint32_t slot)
 {
 	must(slot < BERTH_SLOTS);
 	pool->used[slot] = 1;
-}
-
-bool berth_refill(struct berth_pool *pool)
-{
-	if (pool->nready >= pool->keep)
-		return false;
-	if (berth_make(pool, &pool->ready[pool->nready], NULL) != ERR_NONE)
-		return false;
-	pool->nready++;
-	return pool->nready < pool->keep;
 }
 
 void berth_pool_close(struct berth_pool *pool)

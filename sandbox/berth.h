@@ -33,12 +33,14 @@ struct berth {
 	int net_ns;
 };
 
+#define BERTH_READY_MAX 16
+
 struct berth_pool {
 	uint8_t used[BERTH_SLOTS]; /* 1: in use or kept ready */
 	uint32_t next;
-	struct berth ready[16];
+	struct berth ready[BERTH_READY_MAX];
 	int nready;
-	int keep; /* how many to keep ready, at most 16 */
+	int keep; /* how many to keep ready, at most BERTH_READY_MAX */
 };
 
 #define BERTH_NONE                                                             \
@@ -72,9 +74,15 @@ void berth_free_slot(struct berth_pool *pool, uint32_t slot);
 /** berth_mark_slot(pool, slot): A sandbox that we adopt has it. */
 void berth_mark_slot(struct berth_pool *pool, uint32_t slot);
 
-/** berth_refill(pool): Make one berth if fewer than keep are ready; true if
- * more are wanted still. */
-bool berth_refill(struct berth_pool *pool);
+/**
+ * berth_claim(pool, slot), berth_make(slot, b, e), berth_give(pool, b):
+ * The parts of it: take a free slot (false: there is none), make its
+ * namespaces (in any process of the machine's own namespaces; blocks for
+ * 1 ms), keep the berth ready.
+ */
+bool berth_claim(struct berth_pool *pool, uint32_t *slot);
+FALLIBLE enum err berth_make(uint32_t slot, struct berth *b, struct errinfo *e);
+void berth_give(struct berth_pool *pool, struct berth *b);
 
 void berth_pool_close(struct berth_pool *pool);
 

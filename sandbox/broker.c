@@ -25,7 +25,8 @@
 #include "sandbox/role.h"
 #include "sandbox/zygote.h"
 
-#define REFILL_MS 2
+#define REFILL_MS 1
+#define REFILL_IDLE_MS 100
 #define BERTHS_READY 8
 #define PEERS_MAX 1024
 #define STOP_LIMIT_MS 10000
@@ -67,7 +68,7 @@ static bool name_ok(const char *s, size_t size)
 	return true;
 }
 
-/* ${n} of them are used: each is a range of addresses, the others are 0. */
+/* Those that count are ranges of addresses, the others 0. */
 static bool lists_ok(const struct broker_req *r)
 {
 	static const struct broker_cidr zero;
@@ -249,6 +250,14 @@ static void peer_close(struct peer *p)
 	free(p);
 }
 
+/* Whole; or without lists, and then it may not count any. */
+static bool size_ok(const struct broker_req *r, ssize_t n)
+{
+	return n == (ssize_t)sizeof(*r) ||
+	       (n == (ssize_t)BROKER_REQ_SHORT && r->ndeny == 0 &&
+		r->nallow == 0);
+}
+
 static void on_peer(void *arg, uint32_t events)
 {
 	struct peer *p = arg;
@@ -259,8 +268,7 @@ static void on_peer(void *arg, uint32_t events)
 	n = recv(p->watch.fd, &req, sizeof(req), MSG_DONTWAIT | MSG_TRUNC);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if ((n != (ssize_t)BROKER_REQ_SHORT && n != (ssize_t)sizeof(req)) ||
-	    !request_ok(&req)) {
+	if (!size_ok(&req, n) || !request_ok(&req)) {
 		if (n > 0)
 			log_line(LOG_WARN, "malformed request refused");
 		peer_close(p);
@@ -453,16 +461,20 @@ static enum err listen_at(struct broker *b, const char *name, int type,
 static void on_refill(void *arg)
 {
 	struct broker *b = arg;
-	bool berths = berth_refill(&b->berths);
-	bool disks = disk_spare_refill(&b->disks.spares);
-	bool nets = net_refill(&b->net);
+	bool more = net_refill(&b->net);
 
-	if (berths || disks || nets)
-		loop_timer_set(&b->loop, &b->refill,
-			       clock_mono_ms() + REFILL_MS, on_refill, b);
-	else
-		loop_timer_set(&b->loop, &b->refill, clock_mono_ms() + 100,
-			       on_refill, b);
+	maker_refill(&b->maker);
+	loop_timer_set(&b->loop, &b->refill,
+		       clock_mono_ms() + (more ? REFILL_MS : REFILL_IDLE_MS),
+		       on_refill, b);
+}
+
+void broker_poke(struct broker *b)
+{
+	int64_t soon = clock_mono_ms() + REFILL_MS;
+
+	if (!b->stopping && (!b->refill.armed || b->refill.at_ms > soon))
+		loop_timer_set(&b->loop, &b->refill, soon, on_refill, b);
 }
 
 static void on_signal(void *arg, uint32_t events)
@@ -542,6 +554,7 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 		r = cgroup_root_open(&b->cgroups, b->instance, mount_dir, e);
 	if (r != ERR_NONE)
 		return r;
+	b->maker = (struct maker){.broker = b, .watch = LOOP_WATCH_INIT};
 	disk_root_open(&b->disks, b->sandboxes, b->images,
 		       conf->disk_overcommit);
 	r = net_open(&b->net, b, e);
@@ -587,6 +600,7 @@ void broker_run(struct broker *b)
 		loop_step(&b->loop, 50);
 	loop_timer_del(&b->loop, &b->refill);
 	net_close(&b->net);
+	maker_stop(&b->maker);
 	berth_pool_close(&b->berths);
 	disk_root_close(&b->disks);
 	cgroup_root_close(&b->cgroups, b->instance);

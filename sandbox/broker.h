@@ -14,6 +14,7 @@
 #include "sandbox/cgroup.h"
 #include "sandbox/disk.h"
 #include "sandbox/filter.h"
+#include "sandbox/maker.h"
 #include "sandbox/net.h"
 
 #define BROKER_ROLES_MAX 17 /* the recorder and at most 16 workers */
@@ -65,6 +66,7 @@ struct broker {
 	struct berth_pool berths;
 	struct disk_root disks;
 	struct net net;
+	struct maker maker;
 	struct loop_timer refill;
 	struct filter filter;
 	struct live *lives;
@@ -85,6 +87,9 @@ struct broker {
  */
 FALLIBLE enum err broker_open(struct broker *b, const struct broker_conf *conf,
 			      struct errinfo *e);
+
+/** broker_poke(b): Something that is made ahead was taken: make more soon. */
+void broker_poke(struct broker *b);
 
 /** broker_run(b): Serve until SIGTERM or SIGINT, then stop everything. */
 void broker_run(struct broker *b);

@@ -26,8 +26,8 @@ void disk_spares_close(struct disk_spares *s)
 	own_fd(&s->template_fd);
 }
 
-static enum err make(int images, int template_fd, struct disk_spare *out,
-		     struct errinfo *e)
+enum err disk_spare_make(int images, int template_fd, struct disk_spare *out,
+			 struct errinfo *e)
 {
 	OWN(disk_spare_close) struct disk_spare n = {.image = -1, .mount = -1};
 	enum err r = disk_image_copy(images, template_fd, &n.image, e);
@@ -64,19 +64,30 @@ enum err disk_spare_take(struct disk_spares *s,
 		disk_spares_close(s);
 		s->limits = *limits;
 		s->template_fd = template_fd;
+		s->generation++;
 	}
 	if (s->nready == 0)
-		return make(s->images, s->template_fd, out, e);
+		return disk_spare_make(s->images, s->template_fd, out, e);
 	*out = s->ready[--s->nready];
 	return ERR_NONE;
 }
 
+void disk_spare_give(struct disk_spares *s, struct disk_spare *spare,
+		     uint32_t generation)
+{
+	if (generation == s->generation && s->nready < DISK_SPARES) {
+		s->ready[s->nready++] = *spare;
+		return;
+	}
+	disk_loop_forsake(spare->mount, s->images);
+	disk_spare_close(spare);
+}
+
 bool disk_spare_refill(struct disk_spares *s)
 {
-	if (s->template_fd < 0 || s->nready == DISK_SPARES)
-		return false;
-	if (make(s->images, s->template_fd, &s->ready[s->nready], NULL) !=
-	    ERR_NONE)
+	if (s->template_fd < 0 || s->nready == DISK_SPARES ||
+	    disk_spare_make(s->images, s->template_fd, &s->ready[s->nready],
+			    NULL) != ERR_NONE)
 		return false;
 	s->nready++;
 	return s->nready < DISK_SPARES;

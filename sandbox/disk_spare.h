@@ -7,6 +7,7 @@
 #define SANDBOX_DISK_SPARE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "sandbox/disk_image.h"
@@ -23,6 +24,7 @@ struct disk_spares {
 	int templates;             /* … and templates */
 	struct disk_limits limits; /* of all of them */
 	int template_fd;
+	uint32_t generation; /* changes with the limits */
 	int nready;
 	struct disk_spare ready[DISK_SPARES];
 };
@@ -36,8 +38,19 @@ FALLIBLE enum err disk_spare_take(struct disk_spares *s,
 				  const struct disk_limits *limits,
 				  struct disk_spare *out, struct errinfo *e);
 
-/** disk_spare_refill(s): Make one if some are missing; true if more are
- * wanted still. Blocks: 1 to 5 ms. */
+/**
+ * disk_spare_make(images, template_fd, out, e), disk_spare_give(s, spare,
+ * generation):
+ * The parts of it: make one (in any process of the machine's own namespaces;
+ * blocks for 1 to 5 ms), keep it ready unless the limits have changed since.
+ */
+FALLIBLE enum err disk_spare_make(int images, int template_fd,
+				  struct disk_spare *out, struct errinfo *e);
+void disk_spare_give(struct disk_spares *s, struct disk_spare *spare,
+		     uint32_t generation);
+
+/** disk_spare_refill(s): Make one here if some are missing; true if more are
+ * wanted still. */
 bool disk_spare_refill(struct disk_spares *s);
 
 void disk_spare_close(struct disk_spare *s);

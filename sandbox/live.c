@@ -38,7 +38,10 @@ enum err live_wait(struct live *l, struct peer *peer,
 
 	if (w == NULL)
 		return err_set(e, ERR_NOMEM, 0, "wait");
-	*w = (struct live_wait){.peer = peer, .req = *req, .next = l->waits};
+	*w = (struct live_wait){.peer = peer,
+				.req = *req,
+				.late = l->state == LIVE_ENDING,
+				.next = l->waits};
 	l->waits = w;
 	return ERR_NONE;
 }
@@ -51,7 +54,7 @@ void live_forget_peer(struct broker *b, struct peer *peer)
 				w->peer = NULL;
 }
 
-/* Every START that waits is answered alike. */
+/* Every START that waits for this start is answered alike. */
 static void answer_starts(struct live *l, enum err code, uint32_t step)
 {
 	struct live_wait **p = &l->waits;
@@ -59,7 +62,7 @@ static void answer_starts(struct live *l, enum err code, uint32_t step)
 	while (*p != NULL) {
 		struct live_wait *w = *p;
 
-		if (w->req.type != BROKER_START) {
+		if (w->req.type != BROKER_START || w->late) {
 			p = &w->next;
 			continue;
 		}
@@ -76,6 +79,20 @@ static void live_unlink(struct live *l)
 	while (*p != l)
 		p = &(*p)->next;
 	*p = l->next;
+}
+
+static struct live_wait *oldest_first(struct live_wait *newest)
+{
+	struct live_wait *list = NULL;
+
+	while (newest != NULL) {
+		struct live_wait *w = newest;
+
+		newest = w->next;
+		w->next = list;
+		list = w;
+	}
+	return list;
 }
 
 /* All processes are reaped: give everything back, then answer who waits. */
@@ -99,7 +116,7 @@ static void live_clean(void *arg)
 	answer_starts(l, l->failure.step != SPAWN_OK ? ERR_IO : ERR_STATE,
 		      l->failure.step);
 	live_unlink(l);
-	waits = l->waits;
+	waits = oldest_first(l->waits);
 	free(l);
 	while (waits != NULL) {
 		struct live_wait *w = waits;
@@ -400,9 +417,13 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 	struct cgroup_limits limits = {.memory_bytes = req->memory_bytes,
 				       .cpu_millis = req->cpu_millis,
 				       .pids = req->pids};
-	enum err r = req->network == BROKER_NET_INTERNET
-			 ? net_take(&b->net, req, &f->berth, e)
-			 : berth_take(&b->berths, &f->berth, e);
+	enum err r;
+
+	maker_wait(&b->maker, req->disk_bytes != 0);
+	broker_poke(b);
+	r = req->network == BROKER_NET_INTERNET
+		? net_take(&b->net, req, &f->berth, e)
+		: berth_take(&b->berths, &f->berth, e);
 
 	if (r != ERR_NONE)
 		return r;
@@ -467,9 +488,14 @@ static void on_check_end(void *arg, uint32_t events)
 
 	(void)events;
 	loop_del(&l->broker->loop, &l->check_watch);
-	log_line(LOG_INFO, "%s: image checked: %s", l->id,
-		 disk_check_end(&l->check) ? "good" : "not fit for use");
-	on_disk_turn(l);
+	if (disk_check_end(&l->check)) {
+		log_line(LOG_INFO, "%s: image checked: good", l->id);
+		on_disk_turn(l);
+		return;
+	}
+	log_line(LOG_ERROR, "%s: image checked: beyond repair", l->id);
+	l->failure = (struct spawn_report){.step = SPAWN_MOUNTS};
+	live_end(l);
 }
 
 /* Until its image can be mounted; then the start goes on. */

@@ -1,0 +1,41 @@
+/*
+ * The maker: a child of the broker that makes what sandboxes need before
+ * they exist (berths, disk spares) while the broker serves. It has the
+ * broker's powers and takes orders from it alone; when it dies, what is
+ * missing is made by the broker itself until the next one runs.
+ */
+#ifndef SANDBOX_MAKER_H
+#define SANDBOX_MAKER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/loop.h"
+
+#define MAKER_ASKED_MAX 16 /* berths that are being made */
+
+struct broker;
+
+struct maker {
+	struct broker *broker;
+	pid_t pid; /* 0: none runs */
+	struct loop_watch watch;
+	uint32_t slots[MAKER_ASKED_MAX]; /* claimed for berths asked for */
+	int nslots;
+	int ndisks; /* spares asked for */
+};
+
+/** maker_refill(m): Start one if none runs; ask for what is missing. */
+void maker_refill(struct maker *m);
+
+/**
+ * maker_wait(m, disk):
+ * If no berth (no disk spare either, with ${disk}) is ready and one is being
+ * made, wait for it. Blocks: at most a second; usually 1 to 3 ms.
+ */
+void maker_wait(struct maker *m, bool disk);
+
+/** maker_stop(m): End it. What it was making is lost with it. */
+void maker_stop(struct maker *m);
+
+#endif
