@@ -68,7 +68,11 @@ struct broker_req {
 	uint16_t ndeny;      /* START, LISTS: that many of cidrs … */
 	uint16_t nallow;     /* … then that many */
 	uint32_t flags;      /* enum broker_flag */
-	uint8_t zero[8];
+	uint32_t cpu_weight; /* 1 to 10000, 100 is usual; 0: that */
+	uint32_t open_files; /* of one process; 0: as usual */
+	uint64_t file_bytes; /* of one file; 0: no limit */
+	uint64_t tmp_bytes;  /* /tmp, and as much /dev/shm; 0: a quarter of
+				the memory each */
 	struct broker_cidr cidrs[BROKER_CIDRS_MAX];
 };
 
@@ -92,8 +96,8 @@ struct broker_denials {
 	} of[BROKER_DENIALS_MAX];     /* by enum broker_denial */
 };
 
-_Static_assert(BROKER_REQ_SHORT == 128, "fixed size");
-_Static_assert(sizeof(struct broker_req) == 640, "fixed size");
+_Static_assert(BROKER_REQ_SHORT == 144, "fixed size");
+_Static_assert(sizeof(struct broker_req) == 656, "fixed size");
 _Static_assert(sizeof(struct broker_reply) == 24, "fixed size");
 _Static_assert(sizeof(struct broker_denials) == 280, "fixed size");
 _Static_assert((int)BROKER_DENIAL_COUNT <= BROKER_DENIALS_MAX, "room");

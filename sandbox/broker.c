@@ -95,13 +95,19 @@ static bool disk_ok(const struct broker_req *r)
 	       r->disk_bytes <= r->memory_bytes / 4;
 }
 
+static bool process_limits_ok(const struct broker_req *r)
+{
+	return r->cpu_weight <= 10000 &&
+	       r->open_files <= LIMITS_OPEN_FILES_MAX &&
+	       (r->open_files == 0 || r->open_files >= 16) &&
+	       r->file_bytes <= (UINT64_C(1) << 44) &&
+	       r->tmp_bytes <= r->memory_bytes / 2;
+}
+
 /* The whole message, before anything acts on it. */
 static bool request_ok(const struct broker_req *r)
 {
-	static const uint8_t zero[sizeof(r->zero)];
-
-	if (r->magic != BROKER_MAGIC || memcmp(r->zero, zero, sizeof(zero)) ||
-	    !lists_ok(r))
+	if (r->magic != BROKER_MAGIC || !lists_ok(r))
 		return false;
 	switch ((enum broker_type)r->type) {
 	case BROKER_PING:
@@ -119,7 +125,8 @@ static bool request_ok(const struct broker_req *r)
 		       r->memory_bytes % 4096 == 0 && r->cpu_millis >= 10 &&
 		       r->cpu_millis <= 1024 * 1000 && r->pids >= 4 &&
 		       r->pids <= 1U << 22 && disk_ok(r) &&
-		       r->network <= BROKER_NET_INTERNET;
+		       r->network <= BROKER_NET_INTERNET &&
+		       process_limits_ok(r);
 	case BROKER_NONE:
 		break;
 	}

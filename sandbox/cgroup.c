@@ -179,7 +179,9 @@ static int limit_v2(int dir, const struct cgroup_limits *l)
 		 (unsigned long long)l->cpu_millis * 100);
 	if (put_u64(dir, "memory.max", l->memory_bytes) < 0 ||
 	    put_u64(dir, "pids.max", l->pids) < 0 ||
-	    put(dir, "cpu.max", text) < 0)
+	    put(dir, "cpu.max", text) < 0 ||
+	    (l->cpu_weight > 0 &&
+	     put_u64(dir, "cpu.weight", l->cpu_weight) < 0))
 		return -1;
 	put(dir, "memory.swap.max", "0"); /* absent where swap is off */
 	return 0;
@@ -193,6 +195,11 @@ static int limit_v1(const int *dirs, const struct cgroup_limits *l)
 	if (put_u64(dirs[CGROUP_MEMORY], "memory.limit_in_bytes", memory) < 0 ||
 	    put_u64(dirs[CGROUP_PIDS], "pids.max", l->pids) < 0 ||
 	    put_u64(dirs[CGROUP_CPU], "cpu.cfs_quota_us", quota_us) < 0)
+		return -1;
+	/* v2's weight of 100 is v1's share of 1024. */
+	if (l->cpu_weight > 0 &&
+	    put_u64(dirs[CGROUP_CPU], "cpu.shares",
+		    (uint64_t)l->cpu_weight * 1024 / 100) < 0)
 		return -1;
 	put_u64(dirs[CGROUP_MEMORY], "memory.memsw.limit_in_bytes", memory);
 	return 0;

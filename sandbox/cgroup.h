@@ -31,6 +31,7 @@ struct cgroup_root {
 struct cgroup_limits {
 	uint64_t memory_bytes;
 	uint32_t cpu_millis; /* 1000 = one core */
+	uint32_t cpu_weight; /* 1 to 10000; 0: 100, as usual */
 	uint32_t pids;
 };
 

@@ -185,6 +185,8 @@ static enum zygote_step enter(void)
 		return ZYGOTE_STEP_KEYRING;
 	if (setgroups(0, NULL) < 0 || setns(fds[0], CLONE_NEWUSER) < 0)
 		return ZYGOTE_STEP_USER_NS;
+	if (limits_copy(1) < 0) /* init has the sandbox's */
+		return ZYGOTE_STEP_RLIMITS;
 	/* As init's children: its filter first, then what only they lose. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)

@@ -152,6 +152,7 @@ int fs_run(int argc, const char *const *argv)
 		return 1;
 	op.arg = argv + 1;
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* EFBIG says it */
 	umask(022);
 	if (run(argc, argv, &op) < 0 && op.told)
 		return 1;

@@ -9,26 +9,50 @@
 
 #include "sandbox/limits.h"
 
-int limits_set(void)
+int limits_set(const struct limits *l)
 {
-	static const struct {
+	const struct {
 		int what;
 		rlim_t most;
-	} limits[] = {
-	    {RLIMIT_CORE, 0},           {RLIMIT_NOFILE, 65536},
-	    {RLIMIT_MEMLOCK, 64 << 10}, {RLIMIT_MSGQUEUE, 800 << 10},
-	    {RLIMIT_SIGPENDING, 4096},  {RLIMIT_STACK, 8 << 20},
+	} all[] = {
+	    {RLIMIT_CORE, 0},
+	    {RLIMIT_NOFILE,
+	     l->open_files > 0 ? l->open_files : LIMITS_OPEN_FILES},
+	    {RLIMIT_FSIZE, l->file_bytes > 0 ? l->file_bytes : RLIM_INFINITY},
+	    {RLIMIT_MEMLOCK, 64 << 10},
+	    {RLIMIT_MSGQUEUE, 800 << 10},
+	    {RLIMIT_SIGPENDING, 4096},
+	    {RLIMIT_STACK, 8 << 20},
 	};
 
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		struct rlimit l;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct rlimit r;
 
-		if (getrlimit((__rlimit_resource_t)limits[i].what, &l) < 0)
+		if (getrlimit((__rlimit_resource_t)all[i].what, &r) < 0)
 			return -1;
-		if (l.rlim_max > limits[i].most)
-			l.rlim_max = limits[i].most;
-		l.rlim_cur = l.rlim_max;
-		if (setrlimit((__rlimit_resource_t)limits[i].what, &l) < 0)
+		if (r.rlim_max > all[i].most)
+			r.rlim_max = all[i].most;
+		r.rlim_cur = r.rlim_max;
+		if (setrlimit((__rlimit_resource_t)all[i].what, &r) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int limits_copy(pid_t pid)
+{
+	static const __rlimit_resource_t some[] = {RLIMIT_NOFILE, RLIMIT_FSIZE};
+
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		struct rlimit own, its;
+
+		if (getrlimit(some[i], &own) < 0 ||
+		    prlimit(pid, some[i], NULL, &its) < 0)
+			return -1;
+		if (its.rlim_max > own.rlim_max)
+			its.rlim_max = own.rlim_max;
+		its.rlim_cur = its.rlim_max;
+		if (setrlimit(some[i], &its) < 0)
 			return -1;
 	}
 	return 0;

@@ -2,12 +2,31 @@
 #ifndef SANDBOX_LIMITS_H
 #define SANDBOX_LIMITS_H
 
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Those that differ between sandboxes. */
+struct limits {
+	uint32_t open_files; /* of one process; 0: LIMITS_OPEN_FILES */
+	uint64_t file_bytes; /* of one file; 0: no limit */
+};
+
+#define LIMITS_OPEN_FILES 65536U
+#define LIMITS_OPEN_FILES_MAX (1U << 20)
+
 /**
- * limits_set():
+ * limits_set(l):
  * The resource limits of a sandbox's processes. 0, or -1 with errno.
  * Fit for use between clone and exec.
  */
-int limits_set(void);
+int limits_set(const struct limits *l);
+
+/**
+ * limits_copy(pid):
+ * Those of struct limits that the process ${pid} has, where they are lower
+ * than ours. 0, or -1 with errno. Fit for use after fork.
+ */
+int limits_copy(pid_t pid);
 
 /** limits_oom(): Killed before the machine's own when its memory is short. */
 int limits_oom(void);

@@ -332,6 +332,8 @@ static enum err start_init(struct live *l, const struct broker_req *req,
 			   const struct live_start_fds *f, struct errinfo *e)
 {
 	struct broker *b = l->broker;
+	uint64_t tmp = req->tmp_bytes > 0 ? req->tmp_bytes
+					  : req->memory_bytes / 4;
 	struct spawn_plan plan = {
 	    .mounts = {.point = b->point,
 		       .image = f->layers.image,
@@ -339,13 +341,15 @@ static enum err start_init(struct live *l, const struct broker_req *req,
 		       .usr = f->layers.usr,
 		       .files = f->layers.files.mount,
 		       .root_uid = berth_uid(l->slot, 0),
-		       .tmp_bytes = req->memory_bytes / 4,
-		       .shm_bytes = req->memory_bytes / 4},
+		       .tmp_bytes = tmp,
+		       .shm_bytes = tmp},
 	    .net_ns = f->berth.net_ns,
 	    .user_ns = f->berth.user_ns,
 	    .init_program = b->init_program,
 	    .keeper = f->keeper[1],
 	    .cgroup = f->cgroup,
+	    .limits = {.open_files = req->open_files,
+		       .file_bytes = req->file_bytes},
 	    .filter = &b->filter,
 	};
 	enum err r = spawn_start(&plan, &l->init, e);
@@ -416,6 +420,7 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 	struct broker *b = l->broker;
 	struct cgroup_limits limits = {.memory_bytes = req->memory_bytes,
 				       .cpu_millis = req->cpu_millis,
+				       .cpu_weight = req->cpu_weight,
 				       .pids = req->pids};
 	enum err r;
 

@@ -142,7 +142,7 @@ static enum spawn_step confine(const struct spawn_plan *p, int null,
 	if (arrange_fds(p, null) < 0)
 		return SPAWN_FDS;
 	/* Before the host's own when memory is short; it cannot go lower. */
-	if (limits_set() < 0 || limits_oom() < 0)
+	if (limits_set(&p->limits) < 0 || limits_oom() < 0)
 		return SPAWN_RLIMITS;
 	if (limits_keyring() < 0)
 		return SPAWN_KEYRING;

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "sandbox/filter.h"
+#include "sandbox/limits.h"
 #include "sandbox/mount.h"
 
 enum spawn_step {
@@ -43,6 +44,7 @@ struct spawn_plan {
 	int init_program; /* warren-init, open for reading */
 	int keeper;       /* init's end of the socket to its keeper */
 	int cgroup;       /* the sandbox's v2 directory */
+	struct limits limits;
 	const struct filter *filter;
 };
 

@@ -125,13 +125,15 @@ noreturn static void child_main(const struct start_plan *p)
 		      "/sbin:/bin";
 	char home[] = "HOME=/root", lang[] = "LANG=C.UTF-8";
 	char *const env[] = {path, home, lang, NULL};
+	const struct limits most = {.open_files = LIMITS_OPEN_FILES_MAX};
 	char *const *argv;
 
 	memcpy(&argv, &p->argv, sizeof(argv)); /* execve does not write */
 	limits_signals();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() == 1)
 		fail("broker");
-	if (limits_set() < 0 || limits_oom() < 0)
+	/* Its children take those of their sandbox. */
+	if (limits_set(&most) < 0 || limits_oom() < 0)
 		fail("limits");
 	if (make_tree(p) < 0)
 		fail("tree");
