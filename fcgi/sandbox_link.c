@@ -9,6 +9,7 @@
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/preview_socket.h"
+#include "fcgi/sandbox_limit.h"
 #include "fcgi/sandbox_link.h"
 
 /* Look at the client once in so many frames, even if the keeper is faster. */
@@ -58,12 +59,8 @@ void link_default(struct ctl_sandbox_spec *spec, const char *name)
 	    .name = name,
 	    .image = "host",
 	    .user = "root",
-	    .network = "",
 	    .labels = "{}",
 	    .env = "{}",
-	    .memory_bytes = (uint64_t)1 << 30,
-	    .cpu_millis = 1000,
-	    .pids = 512,
 	    .sleep_after_ms = 600000,
 	};
 }
@@ -147,9 +144,7 @@ static enum err link_ask_start(struct request *rq, struct errinfo *e)
 
 		memcpy(req.id, s->id, sizeof(s->id));
 		memcpy(req.image, s->image, strnlen(s->image, BROKER_NAME_MAX));
-		req.memory_bytes = s->memory_bytes;
-		req.cpu_millis = s->cpu_millis;
-		req.pids = s->pids;
+		sandbox_limit_start(s, &req);
 		r = broker_call(rq->worker->run_dir, &req, deadline, e);
 		if ((r != ERR_STATE && r != ERR_NOT_FOUND && r != ERR_PEER) ||
 		    link_no_image(r, e) || clock_mono_ms() > again_until ||

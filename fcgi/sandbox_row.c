@@ -17,17 +17,12 @@ static const struct json_field want_fields[] = {
     {"env", "env_vars", JSON_ENV, AT(env), false, 0, 0},
     {"labels", NULL, JSON_OBJECT, AT(labels), false, 0, 0},
     {"limits", NULL, JSON_OBJECT, AT(limits), false, 0, 0},
-    {"network", NULL, JSON_TEXT, AT(network), false, 0, 4096},
+    {"network", NULL, JSON_TEXT, AT(net.policy), false, 0, 4096},
+    {"networkAllow", NULL, JSON_TEXTS, AT(net.allow), false, 0, 1000},
+    {"networkDeny", NULL, JSON_TEXTS, AT(net.deny), false, 0, 1000},
     {"sleepAfter", NULL, JSON_TEXT, AT(sleep_after), false, 1, 32},
     {"keepAlive", NULL, JSON_BOOL, AT(keep_alive), false, 0, 0},
     {"deleteAfter", NULL, JSON_TEXT, AT(delete_after), false, 1, 32},
-};
-
-static const struct json_field limit_fields[] = {
-    {"memoryBytes", NULL, JSON_INT, AT(memory_bytes), false, 16 * MIB,
-     INT64_C(1) << 40},
-    {"cpuMillis", NULL, JSON_INT, AT(cpu_millis), false, 10, 1024000},
-    {"pids", NULL, JSON_INT, AT(pids), false, 16, 65536},
 };
 
 #undef AT
@@ -48,8 +43,6 @@ static enum err want_names(struct request *rq, struct sandbox_want *w,
 	if (w->user != NULL && strcmp(w->user, "root") != 0 &&
 	    strcmp(w->user, "sandbox") != 0)
 		return err_http_field(rq, e, "user", "must be root or sandbox");
-	if (w->network != NULL && strcmp(w->network, "none") != 0)
-		return err_http_field(rq, e, "network", "must be none");
 	return ERR_NONE;
 }
 
@@ -92,20 +85,24 @@ static enum err want_labels(struct request *rq, struct sandbox_want *w,
 	return ERR_NONE;
 }
 
+/* No more than the tenant's; what holds of it is what a row will say. */
 static enum err want_limits(struct request *rq, struct sandbox_want *w,
 			    struct errinfo *e)
 {
-	char field[sizeof(rq->body.field) + 8];
-	enum err r;
+	struct ctl_allowance a;
+	enum err r = sandbox_limit_read(rq, w->limits, &w->spec.limits, e);
 
-	if (w->limits == NULL)
-		return ERR_NONE;
-	r = json_in_read_obj(&rq->body, w->limits, limit_fields,
-			     JSON_COUNT(limit_fields), w, e);
-	if (r != ERR_ARG)
+	if (r == ERR_NONE)
+		r = sandbox_limit_net(rq, &w->net, &w->spec.net, e);
+	if (r == ERR_NONE)
+		r = ctl_plan_allowance(rq->store, rq->auth.tenant, &a, e);
+	if (r == ERR_NONE)
+		r = sandbox_limit_check(rq, &w->spec, &a, e);
+	if (r != ERR_NONE)
 		return r;
-	snprintf(field, sizeof(field), "limits.%s", rq->body.field);
-	return err_http_field(rq, e, field, rq->body.why);
+	ctl_limits_within(&w->spec.limits, &a.most, &w->holds);
+	ctl_net_within(&w->spec.net, &a.most_net, &w->net_holds);
+	return ERR_NONE;
 }
 
 /* The texts stay those of json-c's objects, which live with the request. */
@@ -113,7 +110,6 @@ static void want_spec(struct sandbox_want *w)
 {
 	struct ctl_sandbox_spec *s = &w->spec;
 
-	link_default(s, w->name);
 	if (w->image != NULL)
 		s->image = w->image;
 	if (w->user != NULL)
@@ -124,12 +120,6 @@ static void want_spec(struct sandbox_want *w)
 	if (w->env != NULL)
 		s->env = json_object_to_json_string_ext(w->env,
 							JSON_C_TO_STRING_PLAIN);
-	if (w->memory_bytes >= 0)
-		s->memory_bytes = (uint64_t)w->memory_bytes / 4096 * 4096;
-	if (w->cpu_millis >= 0)
-		s->cpu_millis = (uint32_t)w->cpu_millis;
-	if (w->pids >= 0)
-		s->pids = (uint32_t)w->pids;
 	if (w->sleep_after_ms >= 0)
 		s->sleep_after_ms = w->sleep_after_ms;
 	s->keep_alive = w->keep_alive;
@@ -142,12 +132,9 @@ enum err sandbox_row_want(struct request *rq, struct sandbox_want *w,
 {
 	enum err r;
 
-	*w = (struct sandbox_want){.memory_bytes = -1,
-				   .cpu_millis = -1,
-				   .pids = -1,
-				   .sleep_after_ms = -1,
-				   .delete_after_ms = -1};
+	*w = (struct sandbox_want){.sleep_after_ms = -1, .delete_after_ms = -1};
 	r = body_json(rq, want_fields, JSON_COUNT(want_fields), w, e);
+	link_default(&w->spec, w->name);
 	if (r == ERR_NONE)
 		r = want_names(rq, w, e);
 	if (r == ERR_NONE)
@@ -178,17 +165,30 @@ static bool row_same_object(struct json_object *want, const char *has)
 	return same;
 }
 
+static bool row_same_limits(const struct sandbox_want *w,
+			    const struct ctl_sandbox *s)
+{
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		if (w->spec.limits.of[i] > 0 &&
+		    w->holds.of[i] != s->limits.of[i])
+			return false;
+	return (w->net.policy == NULL ||
+		strcmp(w->net_holds.policy, s->net.policy) == 0) &&
+	       (w->net.allow == NULL ||
+		strcmp(w->net_holds.allow, s->net.allow) == 0) &&
+	       (w->net.deny == NULL ||
+		strcmp(w->net_holds.deny, s->net.deny) == 0);
+}
+
 bool sandbox_row_same(const struct sandbox_want *w, const struct ctl_sandbox *s)
 {
 	const struct ctl_sandbox_spec *p = &w->spec;
 
-	return (w->image == NULL || strcmp(w->image, s->image) == 0) &&
+	return row_same_limits(w, s) &&
+	       (w->image == NULL || strcmp(w->image, s->image) == 0) &&
 	       (w->user == NULL || strcmp(w->user, s->user) == 0) &&
 	       row_same_object(w->labels, s->labels) &&
 	       row_same_object(w->env, s->env) &&
-	       (w->memory_bytes < 0 || p->memory_bytes == s->memory_bytes) &&
-	       (w->cpu_millis < 0 || p->cpu_millis == s->cpu_millis) &&
-	       (w->pids < 0 || p->pids == s->pids) &&
 	       (w->sleep_after_ms < 0 ||
 		p->sleep_after_ms == s->sleep_after_ms) &&
 	       (!w->keep_alive_given || p->keep_alive == s->keep_alive);
@@ -231,14 +231,7 @@ void sandbox_row_put(const struct request *rq, struct json_out *o,
 	json_out_text(o, "image", s->image);
 	json_out_text(o, "user", s->user);
 	row_labels(o, s);
-	json_out_object(o, "limits");
-	json_out_int(o, "memoryBytes", (int64_t)s->memory_bytes);
-	json_out_int(o, "cpuMillis", s->cpu_millis);
-	json_out_int(o, "pids", s->pids);
-	json_out_end(o);
-	json_out_text(o, "network",
-		      s->network != NULL && s->network[0] != '\0' ? s->network
-								  : "none");
+	sandbox_limit_put(o, s);
 	json_out_time(o, "createdAt", s->created_ms);
 	json_out_time(o, "lastActiveAt", s->last_active_ms);
 	if (s->expires_ms > 0)

@@ -4,6 +4,7 @@
 
 #include "fcgi/json_out.h"
 #include "fcgi/route.h"
+#include "fcgi/sandbox_limit.h"
 
 /* The settings of a POST as they came, and as a spec of the store's. */
 struct sandbox_want {
@@ -13,17 +14,16 @@ struct sandbox_want {
 	struct json_object *env;
 	struct json_object *labels;
 	struct json_object *limits;
-	const char *network;
+	struct sandbox_net_want net;
 	const char *sleep_after;
 	bool keep_alive;
 	bool keep_alive_given;
 	const char *delete_after;
-	int64_t memory_bytes; /* of limits; -1: not given */
-	int64_t cpu_millis;
-	int64_t pids;
 	int64_t sleep_after_ms; /* -1: not given */
 	int64_t delete_after_ms;
 	struct ctl_sandbox_spec spec;
+	struct ctl_limits holds; /* of what is asked for */
+	struct ctl_net net_holds;
 };
 
 /**

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "store/ctl_sandbox.h"
+#include "store/limit_row.h"
 #include "store/stmt.h"
 
 static const char *const state_names[] = {"",
@@ -28,40 +29,70 @@ enum sandbox_state ctl_sandbox_state(const char *text)
 
 void ctl_sandbox_free(struct ctl_sandbox *s)
 {
-	free(s->network);
 	free(s->labels);
 	free(s->env);
-	s->network = s->labels = s->env = NULL;
+	s->labels = s->env = NULL;
+}
+
+/* SANDBOX_LIMIT_COLS: those of the sandbox, its tenant, its plan. */
+static void sandbox_row_limits(struct stmt *q, struct ctl_limits *limits,
+			       struct ctl_net *net)
+{
+	struct ctl_limits own, tenant, most;
+	struct ctl_net own_net, tenant_net, most_net;
+
+	limit_row_read(q, 0, &own, &own_net);
+	limit_row_read(q, LIMIT_ROW_COLS, &tenant, &tenant_net);
+	limit_row_read(q, 2 * LIMIT_ROW_COLS, &most, &most_net);
+	ctl_limits_over(&tenant, &most, &most);
+	ctl_limits_within(&own, &most, limits);
+	if (net == NULL)
+		return;
+	ctl_net_over(&tenant_net, &most_net, &most_net);
+	ctl_net_within(&own_net, &most_net, net);
 }
 
 static enum err sandbox_row(struct stmt *q, struct ctl_sandbox *out,
 			    struct errinfo *e)
 {
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
+	const int i = 3 * LIMIT_ROW_COLS;
 	enum err r;
 
-	stmt_col_copy(q, 0, s.id, sizeof(s.id));
-	stmt_col_copy(q, 1, s.name, sizeof(s.name));
-	s.state = ctl_sandbox_state(stmt_col_text(q, 2));
-	stmt_col_copy(q, 3, s.image, sizeof(s.image));
-	stmt_col_copy(q, 4, s.user, sizeof(s.user));
-	s.network = stmt_col_dup(q, 5);
-	s.labels = stmt_col_dup(q, 6);
-	s.env = stmt_col_dup(q, 7);
-	s.memory_bytes = (uint64_t)stmt_col_int(q, 8);
-	s.cpu_millis = (uint32_t)stmt_col_int(q, 9);
-	s.pids = (uint32_t)stmt_col_int(q, 10);
-	s.sleep_after_ms = stmt_col_int(q, 11);
-	s.keep_alive = stmt_col_int(q, 12) != 0;
-	s.expires_ms = stmt_col_int(q, 13);
-	s.created_ms = stmt_col_int(q, 14);
-	s.last_active_ms = stmt_col_int(q, 15);
+	sandbox_row_limits(q, &s.limits, &s.net);
+	stmt_col_copy(q, i, s.id, sizeof(s.id));
+	stmt_col_copy(q, i + 1, s.name, sizeof(s.name));
+	s.state = ctl_sandbox_state(stmt_col_text(q, i + 2));
+	stmt_col_copy(q, i + 3, s.image, sizeof(s.image));
+	stmt_col_copy(q, i + 4, s.user, sizeof(s.user));
+	s.labels = stmt_col_dup(q, i + 5);
+	s.env = stmt_col_dup(q, i + 6);
+	s.sleep_after_ms = stmt_col_int(q, i + 7);
+	s.keep_alive = stmt_col_int(q, i + 8) != 0;
+	s.expires_ms = stmt_col_int(q, i + 9);
+	s.created_ms = stmt_col_int(q, i + 10);
+	s.last_active_ms = stmt_col_int(q, i + 11);
 	r = stmt_copied(q, e);
 	if (r != ERR_NONE)
 		return r;
 	*out = s;
-	s.network = s.labels = s.env = NULL;
+	s.labels = s.env = NULL;
 	return ERR_NONE;
+}
+
+enum err ctl_sandbox_limits(struct store_conn *c, const char *id,
+			    struct ctl_limits *out, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	enum err r = stmt_use(c, STMT_SANDBOX_LIMITS, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":id", id);
+	r = stmt_row(&q, e);
+	if (r == ERR_NONE)
+		sandbox_row_limits(&q, out, NULL);
+	return r;
 }
 
 /* By name or id; one that is being deleted is in ${out} too. */
@@ -127,14 +158,10 @@ static enum err sandbox_spec_ok(const struct ctl_sandbox_spec *s,
 		return err_set(e, ERR_ARG, 0, "image");
 	if (!sandbox_fits(s->user, CTL_SANDBOX_USER_MAX))
 		return err_set(e, ERR_ARG, 0, "user");
-	if (!sandbox_fits(s->network, CTL_SANDBOX_NETWORK_MAX))
-		return err_set(e, ERR_ARG, 0, "network");
 	if (!sandbox_fits(s->labels, CTL_SANDBOX_LABELS_MAX))
 		return err_set(e, ERR_ARG, 0, "labels");
 	if (!sandbox_fits(s->env, CTL_SANDBOX_ENV_MAX))
 		return err_set(e, ERR_ARG, 0, "env");
-	if (s->memory_bytes > INT64_MAX)
-		return err_set(e, ERR_ARG, 0, "limits.memoryBytes");
 	return ERR_NONE;
 }
 
@@ -155,12 +182,9 @@ static enum err sandbox_add(struct store_conn *c, const char *tenant,
 	stmt_text(&q, ":name", s->name);
 	stmt_text(&q, ":image", s->image);
 	stmt_text(&q, ":user", s->user);
-	stmt_text(&q, ":network", s->network);
 	stmt_text(&q, ":labels", s->labels != NULL ? s->labels : "{}");
 	stmt_text(&q, ":env", s->env != NULL ? s->env : "{}");
-	stmt_int(&q, ":memory_bytes", (int64_t)s->memory_bytes);
-	stmt_int(&q, ":cpu_millis", s->cpu_millis);
-	stmt_int(&q, ":pids", s->pids);
+	limit_row_bind(&q, &s->limits, &s->net);
 	stmt_int(&q, ":sleep_after_ms", s->sleep_after_ms);
 	stmt_int(&q, ":keep_alive", s->keep_alive);
 	stmt_int(&q, ":expires_at", s->expires_ms);

@@ -21,13 +21,13 @@
 #include <stdint.h>
 
 #include "base/id.h"
+#include "store/ctl_limit.h"
 #include "store/ctl_tenant.h"
 #include "store/db.h"
 
 #define CTL_SANDBOX_NAME_MAX 128
 #define CTL_SANDBOX_IMAGE_MAX 31
 #define CTL_SANDBOX_USER_MAX 31
-#define CTL_SANDBOX_NETWORK_MAX 4096
 #define CTL_SANDBOX_LABELS_MAX 16384
 #define CTL_SANDBOX_ENV_MAX (1 << 20)
 #define CTL_SANDBOX_PAGE_MAX 1000
@@ -50,17 +50,15 @@ enum sandbox_state {
 /* What the tenant asks for. Borrowed texts. 0 and "" mean as written. */
 struct ctl_sandbox_spec {
 	const char *name;
-	const char *image;   /* "host" */
-	const char *user;    /* "root" or "sandbox" */
-	const char *network; /* JSON or a word, fcgi's; "" none */
-	const char *labels;  /* JSON object of texts */
-	const char *env;     /* JSON object; secret */
-	uint64_t memory_bytes;
-	uint32_t cpu_millis;
-	uint32_t pids;
+	const char *image;      /* "host" */
+	const char *user;       /* "root" or "sandbox" */
+	const char *labels;     /* JSON object of texts */
+	const char *env;        /* JSON object; secret */
 	int64_t sleep_after_ms; /* 0: never */
 	bool keep_alive;
-	int64_t expires_ms; /* unix ms, 0: never */
+	int64_t expires_ms;       /* unix ms, 0: never */
+	struct ctl_limits limits; /* 0: its tenant's */
+	struct ctl_net net;
 };
 
 struct ctl_sandbox {
@@ -69,17 +67,15 @@ struct ctl_sandbox {
 	enum sandbox_state state;
 	char image[CTL_SANDBOX_IMAGE_MAX + 1];
 	char user[CTL_SANDBOX_USER_MAX + 1];
-	char *network;
 	char *labels;
 	char *env;
-	uint64_t memory_bytes;
-	uint32_t cpu_millis;
-	uint32_t pids;
 	int64_t sleep_after_ms;
 	bool keep_alive;
 	int64_t expires_ms;
 	int64_t created_ms;
 	int64_t last_active_ms;
+	struct ctl_limits limits; /* what holds for it, of its tenant's */
+	struct ctl_net net;
 };
 
 struct ctl_sandbox_list {
@@ -128,6 +124,14 @@ FALLIBLE enum err ctl_sandbox_reserve(struct store_conn *c, const char *tenant,
 				      const struct ctl_sandbox_spec *spec,
 				      struct ctl_sandbox *out, bool *made,
 				      struct errinfo *e);
+
+/**
+ * ctl_sandbox_limits(c, id, out, e):
+ * What holds for a sandbox of whatever tenant. For the recorder.
+ * Errors: ERR_NOT_FOUND.
+ */
+FALLIBLE enum err ctl_sandbox_limits(struct store_conn *c, const char *id,
+				     struct ctl_limits *out, struct errinfo *e);
 
 /**
  * ctl_sandbox_confirm(c, id, e):

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/ctl_limit.h"
 #include "store/db.h"
 
 enum stmt_id {

@@ -12,12 +12,16 @@
 
 #define WARREN_USER "warren"
 #define WARREN_DATA "/var/lib/warren"
+#define CLI_LIMITS_MAX 64
 
 struct cli {
 	const char *data;
 	const char *scope;
 	const char *url; /* --url, --key: of a service; NULL when not given */
 	const char *key;
+	const char *plan;                   /* --plan; NULL when not given */
+	const char *limits[CLI_LIMITS_MAX]; /* each --limit */
+	size_t nlimits;
 	bool json;
 	char **args; /* after the command's own words */
 	char db_dir[4096];
@@ -27,6 +31,7 @@ struct cli {
 typedef enum err cli_fn(struct cli *cli, struct errinfo *e);
 
 cli_fn warren_tenant_add, warren_tenant_list, warren_tenant_remove;
+cli_fn warren_tenant_set, warren_plan_list, warren_plan_add, warren_plan_set;
 cli_fn warren_key_add, warren_key_revoke, warren_key_list;
 cli_fn warren_sql, warren_migrate, warren_doctor, warren_selftest;
 

@@ -16,6 +16,12 @@ static const char cli_usage[] =
     "  tenant add NAME              a new tenant\n"
     "  tenant list\n"
     "  tenant remove NAME           one that has no sandboxes, and its keys\n"
+    "  tenant set NAME [--plan PLAN] [--limit NAME=VALUE]...\n"
+    "                               what it may; VALUE default: as its plan\n"
+    "  plan list                    with all limits\n"
+    "  plan add NAME [--plan FROM] [--limit NAME=VALUE]...\n"
+    "                               as another (default), but for these\n"
+    "  plan set NAME --limit NAME=VALUE...\n"
     "  key add TENANT [--scope S]   print a new key; S is read, exec or\n"
     "                               manage (the default: everything)\n"
     "  key list\n"
@@ -23,7 +29,8 @@ static const char cli_usage[] =
     "  sql TEXT [--json]            one SELECT over tenants, keys,\n"
     "                               sandboxes, executions, processes,\n"
     "                               contexts, process_logs,\n"
-    "                               execution_logs, ports, audit\n"
+    "                               execution_logs, ports, plans,\n"
+    "                               limits, audit\n"
     "  migrate                      make the databases, or bring them to\n"
     "                               this program's schema\n"
     "  doctor [--json]              what this machine and DIR lack, and how\n"
@@ -42,6 +49,10 @@ static const struct {
     {{"tenant", "add"}, 1, warren_tenant_add},
     {{"tenant", "list"}, 0, warren_tenant_list},
     {{"tenant", "remove"}, 1, warren_tenant_remove},
+    {{"tenant", "set"}, 1, warren_tenant_set},
+    {{"plan", "list"}, 0, warren_plan_list},
+    {{"plan", "add"}, 1, warren_plan_add},
+    {{"plan", "set"}, 1, warren_plan_set},
     {{"key", "add"}, 1, warren_key_add},
     {{"key", "revoke"}, 1, warren_key_revoke},
     {{"key", "list"}, 0, warren_key_list},
@@ -77,6 +88,8 @@ static cli_fn *cli_parse(struct cli *cli, int argc, char **argv)
 	    {"scope", required_argument, NULL, 's'},
 	    {"url", required_argument, NULL, 'u'},
 	    {"key", required_argument, NULL, 'k'},
+	    {"plan", required_argument, NULL, 'p'},
+	    {"limit", required_argument, NULL, 'l'},
 	    {"json", no_argument, NULL, 'j'},
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0}};
@@ -95,6 +108,14 @@ static cli_fn *cli_parse(struct cli *cli, int argc, char **argv)
 			break;
 		case 'k':
 			cli->key = optarg;
+			break;
+		case 'p':
+			cli->plan = optarg;
+			break;
+		case 'l':
+			if (cli->nlimits == CLI_LIMITS_MAX)
+				return NULL;
+			cli->limits[cli->nlimits++] = optarg;
 			break;
 		case 'j':
 			cli->json = true;

@@ -84,9 +84,10 @@ static inline void unit_sandbox(struct unit *u, const struct ctl_tenant *t,
 					      .user = "root",
 					      .labels = "{\"team\":\"red\"}",
 					      .env = "{\"TOKEN\":\"hush\"}",
-					      .memory_bytes = 1 << 28,
-					      .cpu_millis = 1000,
-					      .pids = 128};
+					      .limits.of = {
+						  [LIMIT_MEMORY] = 1 << 28,
+						  [LIMIT_PIDS] = 128,
+					      }};
 	bool made = false;
 
 	OK(ctl_sandbox_reserve(u->c, t->id, &spec, out, &made, &u->e));

@@ -15,7 +15,7 @@ static struct ctl_port port_of(const struct ctl_sandbox *s, uint16_t port,
 static void a_port_is_found_by_its_key_triple_only(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	struct ctl_port p, out;
 	id_sandbox_t id;
 
@@ -45,7 +45,7 @@ static void a_port_is_found_by_its_key_triple_only(void **state)
 static void another_tenants_ports_are_not_found(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	OWN(ctl_port_list_free) struct ctl_port_list l = {.n = 0};
 	struct ctl_port p, out;
 
@@ -65,7 +65,7 @@ static void another_tenants_ports_are_not_found(void **state)
 static void a_port_is_exposed_once(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	OWN(ctl_port_list_free) struct ctl_port_list l = {.n = 0};
 	struct ctl_port p, out;
 
@@ -89,7 +89,7 @@ static void a_port_is_exposed_once(void **state)
 static void a_token_has_a_checked_form(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	const char *const bad[] = {"", "A", "a_b", "a-b", "a.b", "a/b"};
 	struct ctl_port p;
 

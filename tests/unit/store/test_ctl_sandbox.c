@@ -8,7 +8,7 @@
 static void another_tenants_sandbox_is_not_found(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	OWN(ctl_sandbox_list_free) struct ctl_sandbox_list l = {.n = 0};
 	const struct ctl_sandbox_filter all = {.limit = 0};
 	struct ctl_sandbox other;
@@ -30,7 +30,7 @@ static void another_tenants_sandbox_is_not_found(void **state)
 static void a_tenant_with_sandboxes_is_not_removed(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	struct ctl_tenant t;
 
 	unit_sandbox(u, &u->a, "box", &s);
@@ -44,8 +44,8 @@ static void a_tenant_with_sandboxes_is_not_removed(void **state)
 static void both_tenants_may_use_one_name(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox a = {.pids = 0};
-	OWN(ctl_sandbox_free) struct ctl_sandbox b = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox a = {.labels = NULL};
+	OWN(ctl_sandbox_free) struct ctl_sandbox b = {.labels = NULL};
 
 	unit_sandbox(u, &u->a, "box", &a);
 	unit_sandbox(u, &u->b, "box", &b);
@@ -55,7 +55,7 @@ static void both_tenants_may_use_one_name(void **state)
 static void a_row_keeps_what_was_asked_for(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 
 	unit_sandbox(u, &u->a, "box", &s);
 	ctl_sandbox_free(&s);
@@ -64,12 +64,12 @@ static void a_row_keeps_what_was_asked_for(void **state)
 	assert_int_equal(s.state, SANDBOX_CREATING);
 	assert_string_equal(s.image, "host");
 	assert_string_equal(s.user, "root");
-	assert_string_equal(s.network, "");
+	assert_string_equal(s.net.policy, "none");
 	assert_string_equal(s.labels, "{\"team\":\"red\"}");
 	assert_string_equal(s.env, "{\"TOKEN\":\"hush\"}");
-	assert_int_equal(s.memory_bytes, 1 << 28);
-	assert_int_equal(s.cpu_millis, 1000);
-	assert_int_equal(s.pids, 128);
+	assert_int_equal(s.limits.of[LIMIT_MEMORY], 1 << 28);
+	assert_int_equal(s.limits.of[LIMIT_CPU], 1000);
+	assert_int_equal(s.limits.of[LIMIT_PIDS], 128);
 	assert_true(s.created_ms > 0);
 	assert_int_equal(s.last_active_ms, s.created_ms);
 }
@@ -77,8 +77,8 @@ static void a_row_keeps_what_was_asked_for(void **state)
 static void a_second_reserve_gives_the_row_that_is_there(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
-	OWN(ctl_sandbox_free) struct ctl_sandbox again = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
+	OWN(ctl_sandbox_free) struct ctl_sandbox again = {.labels = NULL};
 	const struct ctl_sandbox_spec spec = {.name = "box", .image = "x"};
 	bool made = true;
 
@@ -130,7 +130,7 @@ static void *race(void *arg)
 {
 	struct racer *r = arg;
 	OWN(store_close) struct store_conn *c = NULL;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	const struct ctl_sandbox_spec spec = {.name = "race", .image = "host"};
 	struct errinfo e;
 
@@ -168,7 +168,7 @@ static void two_connections_reserving_one_name_give_one_row(void **state)
 static void a_confirmed_sandbox_runs(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 
 	unit_sandbox(u, &u->a, "box", &s);
 	OK(ctl_sandbox_confirm(u->c, s.id, &u->e));
@@ -182,7 +182,7 @@ static void a_confirmed_sandbox_runs(void **state)
 static void a_state_moves_only_from_where_it_is(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 
 	unit_sandbox(u, &u->a, "box", &s);
 	FAILS(ctl_sandbox_move(u->c, s.id, SANDBOX_CREATING, SANDBOX_SLEEPING,
@@ -204,7 +204,7 @@ static void a_state_moves_only_from_where_it_is(void **state)
 static void one_that_is_being_deleted_is_not_found(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	const struct ctl_sandbox_spec spec = {.name = "box", .image = "host"};
 	struct ctl_sandbox other;
 	id_sandbox_t id, again;
@@ -229,8 +229,8 @@ static void one_that_is_being_deleted_is_not_found(void **state)
 static void a_removed_sandbox_frees_its_name_and_rows(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
-	OWN(ctl_sandbox_free) struct ctl_sandbox next = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
+	OWN(ctl_sandbox_free) struct ctl_sandbox next = {.labels = NULL};
 	struct node_execution_new x = {.id = "x1", .kind = EXEC_CALL};
 	struct ctl_port p = {.port = 80, .token = "t"};
 	int64_t n = -1;
@@ -330,7 +330,7 @@ static void a_list_is_filtered_by_state_and_label(void **state)
 static void a_use_is_written_at_most_every_ten_seconds(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	int64_t was;
 
 	unit_sandbox(u, &u->a, "box", &s);

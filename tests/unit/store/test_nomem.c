@@ -107,7 +107,7 @@ static enum err rows(struct store_conn *c, const struct ctl_tenant *t,
 static enum err all(struct unit *u, long n)
 {
 	OWN(store_close) struct store_conn *c = NULL;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	const struct sql_caps caps = SQL_CAPS_DEFAULT;
 	const struct sql_sink sink = {.head = no_head, .row = no_row};
 	struct ctl_sandbox_spec spec = {.image = "host"};

@@ -451,7 +451,7 @@ static void an_event_after_the_end_drops_the_keeper(void **state)
 static void garbage_drops_that_keeper_only(void **state)
 {
 	struct bench *b = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox other = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox other = {.labels = NULL};
 	const struct ctl_sandbox box = b->box;
 	const char junk[64] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 	struct fake bad, good;
@@ -478,7 +478,7 @@ static void bad_items_and_frames_drop_the_keeper(void **state)
 	static const char *const ids[] = {"../x", "", "a b", "x\n"};
 
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-		OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+		OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 		struct ctl_sandbox had = b->box;
 		struct fake k;
 		char name[16];

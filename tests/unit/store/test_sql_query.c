@@ -96,7 +96,7 @@ static void fill(struct unit *u, struct ctl_sandbox *s)
 static void views_show_rows_with_names(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 
 	fill(u, &s);
 	expect(u, "SELECT name FROM tenants ORDER BY name", "name|acme|bolt");
@@ -163,7 +163,7 @@ static void nothing_but_a_select_is_allowed(void **state)
 static void secrets_cannot_be_read_by_any_way(void **state)
 {
 	struct unit *u = *state;
-	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.pids = 0};
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
 	const char *const bad[] = {
 	    "SELECT hash FROM main.api_keys",
 	    "SELECT * FROM main.api_keys",
@@ -192,9 +192,10 @@ static void every_column_was_decided_on(void **state)
 {
 	struct unit *u = *state;
 	const int64_t want[STORE_DBS] = {
-	    3 + 7 + 17 + 5 + 6, /* tenants, keys, sandboxes, ports, audit */
-	    15 + 15 + 17,       /* executions, processes, contexts */
-	    9 + 5 + 2,          /* logs, chunks, sandbox_logs */
+	    4 + 7 + 30 + 5 + 6 /* tenants, keys, sandboxes, ports, audit */
+		+ 18 + 18,     /* plans, tenant_limits */
+	    15 + 15 + 17,      /* executions, processes, contexts */
+	    9 + 5 + 2,         /* logs, chunks, sandbox_logs */
 	};
 
 	for (int i = 0; i < STORE_DBS; i++) {

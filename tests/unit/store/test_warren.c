@@ -225,10 +225,40 @@ static void a_tenant_is_removed_with_its_keys(void **state)
 	expect_refusal(s, "tenant remove acme");
 }
 
+static void plans_and_tenants_limits_are_set(void **state)
+{
+	struct shell *s = *state;
+
+	expect_ok(s, "migrate", "");
+	warren(s, "tenant add acme");
+	assert_non_null(strstr(warren(s, "plan list"),
+			       "default\tmemoryBytes=1073741824\t"));
+	warren(s,
+	       "plan add small --limit memoryBytes=64M --limit network=none");
+	assert_int_equal(s->status, 0);
+	assert_non_null(strstr(warren(s, "plan list"),
+			       "small\tmemoryBytes=67108864\tcpuMillis=1000"));
+	expect_refusal(s, "plan add small");
+	expect_refusal(s, "plan set none --limit pids=20");
+	assert_non_null(
+	    strstr(warren(s, "plan set small --limit pids=20"), "\tpids=20\t"));
+	expect_refusal(s, "tenant set acme --plan none");
+	expect_refusal(s, "tenant set nobody --plan small");
+	expect_refusal(s, "tenant set acme --limit pids=1");
+	assert_non_null(
+	    strstr(warren(s, "tenant set acme --plan small --limit inodes=1K"),
+		   "acme\tsmall\tmemoryBytes=67108864\t"));
+	expect_ok(
+	    s, "sql 'SELECT plan, memory_bytes, inodes, network FROM limits'",
+	    "plan\tmemory_bytes\tinodes\tnetwork\n"
+	    "small\t67108864\t1024\tnone\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    STEST(tenants_and_keys_come_and_go),
+	    STEST(plans_and_tenants_limits_are_set),
 	    STEST(a_tenant_is_removed_with_its_keys),
 	    STEST(a_refusal_is_one_sentence_and_not_zero),
 	    STEST(rows_are_shown_as_text_or_json),
