@@ -1,0 +1,123 @@
+/**
+ * tests/bench/engine [--n N] [--json]
+ * The engine without HTTP: broker and keeper asked directly by engine.c, and
+ * bwrap in the same rounds. Needs root on the stack's machine.
+ */
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
+
+import * as server from '../e2e/lib/server.mjs';
+
+const run = promisify(execFile);
+const KIB = 1024;
+const BURST = 100;
+const CHURN = 400;
+
+function build(dir) {
+	const program = path.join(dir, 'engine');
+	const base = readdirSync(path.join(server.ROOT, 'base'))
+		.filter((name) => name.endsWith('.c'))
+		.map((name) => path.join(server.ROOT, 'base', name));
+
+	execFileSync('cc', ['-std=gnu17', '-O2', '-D_GNU_SOURCE',
+		`-I${server.ROOT}`, '-o', program,
+		fileURLToPath(new URL('engine.c', import.meta.url)), ...base,
+		'-lsodium', '-lpthread']);
+	return program;
+}
+
+function median(values) {
+	return [...values].sort((a, b) => a - b)[values.length >> 1];
+}
+
+class Engine {
+	constructor(program, runDir) {
+		this.program = program;
+		this.runDir = runDir;
+	}
+
+	/** The numbers of each line that the program prints. */
+	async ask(what, n) {
+		const { stdout } = await run(this.program,
+			[this.runDir, what, String(n)]);
+
+		return stdout.trim().split('\n')
+			.map((line) => line.split(' ').map(Number));
+	}
+
+	async rows(n) {
+		const first = await this.ask('first', n);
+		const column = (i) => median(first.map((line) => line[i])) / 1e3;
+		const [[rate]] = await this.ask('churn', CHURN);
+		const [[cgroup, keeper, kernel]] = await this.ask('idle', BURST);
+		const [[kill]] = await this.ask('kill', BURST);
+
+		return [
+			{ row: 'create + first `true`, engine only (ms)',
+				value: column(0), floor: column(2),
+				target: 0.8 * column(2) },
+			{ row: '  of which create (ms)', value: column(1) },
+			{ row: 'create + destroy, 16 at a time (per second)',
+				value: rate, target: 200, more: true },
+			{ row: 'idle sandbox, all counted (KiB)',
+				value: (cgroup + keeper + kernel) / KIB,
+				target: 1024 },
+			{ row: '  its cgroup (KiB)', value: cgroup / KIB },
+			{ row: '  its keeper (KiB)', value: keeper / KIB },
+			{ row: '  kernel, the whole machine\'s growth (KiB)',
+				value: kernel / KIB },
+			{ row: `kill ${BURST} at once (ms)`, value: kill,
+				target: 200 },
+		];
+	}
+}
+
+function table(rows) {
+	const number = (v) => v === undefined ? '' : v.toFixed(1);
+	const cells = [['row', 'value', 'bwrap', 'ratio', 'target', ''],
+		...rows.map((r) => [r.row, number(r.value), number(r.floor),
+			r.floor === undefined ? ''
+				: (r.value / r.floor).toFixed(2),
+			number(r.target),
+			r.target === undefined ? ''
+				: (r.more ? r.value >= r.target
+					: r.value <= r.target) ? 'met'
+					: 'missed'])];
+	const widths = cells[0].map((_, i) =>
+		Math.max(...cells.map((row) => row[i].length)));
+
+	return cells.map((row) => row.map((cell, i) => i === 0
+		? cell.padEnd(widths[i])
+		: cell.padStart(widths[i])).join('  ').trimEnd()).join('\n');
+}
+
+export async function main(argv) {
+	const { values } = parseArgs({
+		args: argv,
+		options: {
+			n: { type: 'string', default: '60' },
+			json: { type: 'boolean', default: false },
+		},
+	});
+	const stack = await server.find();
+	const dir = mkdtempSync(path.join(os.tmpdir(), 'warren-engine-'));
+
+	try {
+		if (stack.data === undefined)
+			throw new Error('needs the data directory (WARREN_DATA)');
+		const runDir = readFileSync(
+			path.join(stack.data, 'run-dir'), 'utf8').trim();
+		const rows = await new Engine(build(dir), runDir)
+			.rows(Number(values.n));
+
+		console.log(values.json ? JSON.stringify(rows) : table(rows));
+	} finally {
+		rmSync(dir, { recursive: true, force: true });
+		if (stack.own)
+			await server.stopAndRemove(stack.data);
+	}
+}
