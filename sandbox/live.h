@@ -16,6 +16,7 @@ enum live_state { LIVE_STARTING, LIVE_RUNNING, LIVE_ENDING };
 struct live_wait {
 	struct peer *peer; /* NULL once that peer has left */
 	struct broker_req req;
+	bool late; /* it came while the sandbox was ending */
 	struct live_wait *next;
 };
 

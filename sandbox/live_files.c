@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/child.h"
@@ -177,10 +178,12 @@ static void remove_tree(struct broker *b, const char *name)
 
 void live_remove_files(struct broker *b, const char *id)
 {
-	char trash[64];
+	char trash[80];
 
 	disk_forget(&b->disks, id);
-	snprintf(trash, sizeof(trash), TRASH "%s", id);
+	/* An earlier one of that name may still be on its way out. */
+	snprintf(trash, sizeof(trash), TRASH "%s.%lld", id,
+		 (long long)clock_mono_ms());
 	if (renameat(b->sandboxes, id, b->sandboxes, trash) < 0) {
 		if (errno != ENOENT)
 			log_line(LOG_ERROR, "%s: files not removed: %s", id,

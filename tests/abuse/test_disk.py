@@ -1,0 +1,331 @@
+"""A sandbox's disk is bounded in bytes and inodes (research: F18, F21, F22,
+R6-R8, R19), whatever it does with what it has."""
+import os
+import struct
+import time
+
+import stack
+
+MIB = stack.MIB
+BYTES, INODES = 64 * MIB, 2000
+USAGE, USAGE_IS = 15, 0x89
+
+
+def disk(size, inodes=0, ephemeral=False):
+    """The tail of a START: disk limits, no network, flags."""
+    return struct.pack('<QIIIIQ', size, inodes, 0, 0, int(ephemeral), 0)
+
+
+def loops(data):
+    """Loop devices whose image lies below ${data}."""
+    found = []
+    for name in os.listdir('/sys/block'):
+        try:
+            with open(f'/sys/block/{name}/loop/backing_file',
+                      encoding='utf-8') as file:
+                if file.read().startswith(data):
+                    found.append(name)
+        except (FileNotFoundError, NotADirectoryError, OSError):
+            pass
+    return found
+
+
+def usage(box):
+    kind, _, payload = box.ask(USAGE)
+    assert kind == USAGE_IS, kind
+    names = ('disk_used', 'disk_limit', 'inodes_used', 'inodes_limit',
+             'memory_used', 'memory_limit', 'pids_used', 'pids_limit')
+    return dict(zip(names, struct.unpack('<8Q', payload)))
+
+
+def image(box):
+    return f'{box.stack.data}/sandboxes/{box.id}/disk.img'
+
+
+class Case(stack.Case):
+    limits = {'rest': disk(BYTES, INODES)}
+
+    def setUp(self):
+        if not os.path.exists(image(self.box)):
+            self.skipTest('no ext4 images here (quota or none)')
+
+    def free(self, box=None):
+        """(bytes, inodes) that df tells inside."""
+        done = (box or self.box).sh(
+            "stat -f -c '%S %a %d' /workspace")
+        size, blocks, inodes = map(int, done.stdout.split())
+        return size * blocks, inodes
+
+    def another(self, **how):
+        """A sandbox whose upper layer has /workspace already."""
+        box = self.stack.sandbox(**{**self.limits, **how})
+        self.addCleanup(box.destroy)
+        self.assertEqual(box.sh('chmod 755 /workspace').code, 0)
+        return box
+
+
+class Limits(Case):
+    def test_r06_all_bytes_can_be_had_and_not_one_more(self):
+        box, other = self.another(), self.another()
+        free, _ = self.free(self.stack.sandbox(**self.limits))
+        self.assertEqual(free, BYTES)
+        host = os.statvfs(self.stack.data)
+        done = box.sh('head -c 200M /dev/zero >/workspace/big')
+        self.assertEqual((done.code, done.reason), (1, 'disk_limit'), done)
+        self.assertIn('No space left', done.stderr)
+        size = int(box.sh('stat -c %s /workspace/big').stdout)
+        # An extent block or two of its own.
+        self.assertGreater(size, BYTES - 64 * 1024)
+        self.assertLessEqual(size, BYTES)
+        self.assertEqual(self.free(box)[0], 0)
+        # Not on any other's account, and never more of the host than that.
+        done = other.sh('head -c 10M /dev/zero >/workspace/x && sync -d '
+                        '/workspace/x')
+        self.assertEqual(done.code, 0, done)
+        self.assertLess(os.stat(image(box)).st_size, BYTES + 4 * MIB)
+        now = os.statvfs(self.stack.data)
+        self.assertLess((host.f_bfree - now.f_bfree) * host.f_frsize,
+                        2 * BYTES + 64 * MIB)
+        # It is usable again as soon as something is deleted.
+        done = box.sh('rm /workspace/big && echo x >/workspace/y')
+        self.assertEqual((done.code, done.reason), (0, 'exited'), done)
+
+    def test_r06_inodes_end_where_df_says(self):
+        box = self.another()
+        _, free = self.free(box)
+        self.assertGreaterEqual(free, INODES - 1)
+        self.assertLess(free, INODES + 16 * 2)
+        done = box.sh('mkdir /workspace/d && cd /workspace/d && i=0; '
+                      'while : >$i; do i=$((i+1)); done; echo $i; exit 3')
+        self.assertEqual((done.code, done.reason), (3, 'disk_limit'), done)
+        self.assertEqual(int(done.stdout), free - 1)
+        self.assertEqual(box.sh('rm -r /workspace/d').code, 0)
+        self.assertEqual(self.free(box)[1], free)
+
+    def test_r08_an_open_deleted_file_counts_until_it_is_closed(self):
+        box = self.another()
+        free, _ = self.free(box)
+        done = box.sh('exec 5>/workspace/x; rm /workspace/x; '
+                      'head -c 60M /dev/zero >&5; '
+                      'head -c 10M /dev/zero >/workspace/y')
+        self.assertEqual(done.code, 1, done)
+        self.assertIn('No space left', done.stderr)
+        self.assertEqual(box.sh('rm /workspace/y').code, 0)
+        stack.until(5, 'all is free', lambda: self.free(box)[0] == free)
+
+    def test_a_full_disk_is_named_only_when_it_is_to_blame(self):
+        box = self.another()
+        self.assertEqual(box.sh('exit 3').reason, 'exited')
+        self.assertEqual(
+            box.sh('head -c 200M /dev/zero >/workspace/x; true').reason,
+            'exited')
+        self.assertEqual(box.sh('kill -9 $$').reason, 'signalled')
+        self.assertEqual(
+            box.sh('rm /workspace/x; head -c 1M /dev/zero >/workspace/y; '
+                   'exit 4').reason, 'exited')
+
+    def test_a_mapping_that_cannot_be_filled_is_named(self):
+        box = self.another()
+        done = self.guest(r'''
+import mmap
+with open('/workspace/m', 'w+b') as file:
+    file.truncate(200 << 20)
+    with mmap.mmap(file.fileno(), 0) as m:
+        for at in range(0, 200 << 20, 4096):
+            m[at] = 1
+''', sandbox=box)
+        self.assertEqual((done.signal, done.reason), (7, 'disk_limit'), done)
+
+    def test_f21_sparse_files_end_at_the_file_systems_size(self):
+        self.both(r'''
+for size in (8 << 60, 1 << 62, 100 << 40, 17 << 40):
+    try:
+        with open('/workspace/sparse', 'wb') as file:
+            file.truncate(min(size, (1 << 63) - 1))
+        print(size)
+    except OSError as e:
+        refused(size, errno.errorcode[e.errno], 'EFBIG', 'EINVAL')
+with open('/workspace/sparse', 'wb') as file:
+    file.truncate(1 << 40)
+s = os.statvfs('/workspace')
+if s.f_blocks * s.f_frsize > 128 << 20 or s.f_bavail * s.f_frsize < 1 << 20:
+    print(s)
+os.unlink('/workspace/sparse')
+''')
+
+    def test_f22_attributes_are_counted_and_some_are_not_his(self):
+        box = self.another()
+        done = self.guest(r'''
+with open('/workspace/x', 'w'):
+    pass
+for name in ('trusted.overlay.redirect', 'trusted.x', 'security.ima',
+             'security.evm', 'security.x'):
+    try:
+        os.setxattr('/workspace/x', name, b'1')
+        print(name)
+    except OSError as e:
+        refused(name, errno.errorcode[e.errno], 'EPERM', 'EOPNOTSUPP')
+before = os.statvfs('/workspace').f_bfree
+n = 0
+try:
+    for i in range(1000):
+        path = '/workspace/f%d' % i
+        with open(path, 'w'):
+            pass
+        for k in range(1000):
+            os.setxattr(path, 'user.%d' % k, bytes(3500))
+            n += 1
+except OSError as e:
+    if e.errno not in (errno.ENOSPC, errno.E2BIG):
+        print(e)
+for i in range(100):
+    with open('/workspace/g%d' % i, 'w'):
+        pass
+    os.setxattr('/workspace/g%d' % i, 'user.x', os.urandom(3500))
+if before - os.statvfs('/workspace').f_bfree < 100:
+    print('attributes are free of charge', n)
+''', sandbox=box)
+        self.assertEqual((done.code, done.stdout), (0, ''), done)
+
+    def test_f18_the_overlay_has_all_it_needs(self):
+        box = self.another()
+        done = box.sh(r'''
+set -e
+rm -rf /usr/share/common-licenses /etc/hostname
+! ls /usr/share/common-licenses 2>/dev/null
+mkdir /usr/share/common-licenses && ls -A /usr/share/common-licenses
+mv /workspace /w2 && mv /w2 /workspace
+mkdir /workspace/a /workspace/a/b && mv /workspace/a /workspace/c
+cp /bin/true /usr/bin/mine && ln /usr/bin/mine /usr/bin/again && mine
+echo changed >>/etc/passwd && tail -1 /etc/passwd
+mkfifo /workspace/fifo && ln -s fifo /workspace/link
+setfattr -n user.x -v 1 /workspace/c 2>/dev/null ||
+python3 -c 'import os; os.setxattr("/workspace/c", "user.x", b"1")'
+python3 - <<'E'
+import os
+fd = os.open('/workspace', os.O_TMPFILE | os.O_RDWR, 0o600)
+os.write(fd, b'x')
+os.link(f'/proc/self/fd/{fd}', '/workspace/tmpfile',
+        src_dir_fd=os.open('/', os.O_RDONLY), follow_symlinks=True)
+fd = os.open('/workspace/holes', os.O_CREAT | os.O_RDWR)
+os.posix_fallocate(fd, 0, 1 << 20)
+E
+test -s /workspace/tmpfile
+chown 1000:1000 /workspace/tmpfile && chmod 4755 /workspace/tmpfile
+stat -c '%u %g' /workspace/tmpfile
+''')
+        self.assertEqual(done.code, 0, done)
+        self.assertEqual(done.stdout, 'changed\n1000 1000\n')
+
+    def test_a_copy_up_that_does_not_fit_leaves_the_file_as_it_was(self):
+        box = self.stack.sandbox(rest=disk(4 * MIB, 200))
+        self.addCleanup(box.destroy)
+        done = box.sh('set -- $(find /usr/lib /usr/bin -xdev -type f -size '
+                      '+6M | head -1); cksum <$1; echo >>$1; '
+                      'code=$?; cksum <$1; exit $code')
+        self.assertNotEqual(done.code, 0, done)
+        before, after = done.stdout.splitlines()
+        self.assertEqual(before, after)
+
+    def test_usage_is_told(self):
+        box = self.another(memory=256 * MIB, pids=77)
+        before = usage(box)
+        self.assertEqual(before['memory_limit'], 256 * MIB)
+        self.assertEqual(before['pids_limit'], 77)
+        self.assertLess(before['disk_used'], 128 * 1024)
+        self.assertEqual(before['disk_limit'] - before['disk_used'],
+                         self.free(box)[0])
+        self.assertEqual(before['inodes_limit'] - before['inodes_used'],
+                         self.free(box)[1])
+        box.sh('head -c 8M /dev/zero >/workspace/x')
+        after = usage(box)
+        self.assertEqual(after['disk_limit'], before['disk_limit'])
+        self.assertEqual(after['disk_used'] - before['disk_used'], 8 * MIB)
+        self.assertEqual(after['inodes_used'] - before['inodes_used'], 1)
+        self.assertGreater(after['memory_used'], 4 * MIB)
+
+    def test_what_is_deleted_the_host_has_again(self):
+        box = self.another()
+        box.sh('head -c 50M /dev/urandom >/workspace/x; sync -d /workspace/x')
+        self.assertGreater(os.stat(image(box)).st_blocks * 512, 48 * MIB)
+        box.sh('rm /workspace/x')
+        stack.until(10, 'holes in the image', lambda: os.stat(
+            image(box)).st_blocks * 512 < 4 * MIB)
+
+
+class Life(Case):
+    def test_files_stay_when_it_stops_and_limits_with_them(self):
+        box = self.another()
+        box.sh('echo kept >/workspace/x; rm /etc/hostname')
+        for size in (2 * BYTES, 0):
+            self.assertEqual(self.stack.broker(stack.STOP, box.id), 'none')
+            self.assertEqual(self.stack.broker(
+                stack.START, box.id, rest=disk(size)), 'none')
+            done = box.sh('cat /workspace/x; ls /etc/hostname')
+            self.assertEqual(done.stdout, 'kept\n', done)
+            self.assertLessEqual(self.free(box)[0], BYTES)
+
+    def test_a_sandbox_made_without_limits_stays_without(self):
+        box = self.stack.sandbox()
+        self.addCleanup(box.destroy)
+        box.sh('echo kept >/workspace/x')
+        self.assertEqual(usage(box)['disk_limit'], 0)
+        self.assertEqual(self.stack.broker(stack.STOP, box.id), 'none')
+        self.assertEqual(self.stack.broker(
+            stack.START, box.id, rest=disk(BYTES)), 'none')
+        self.assertEqual(box.sh('cat /workspace/x').stdout, 'kept\n')
+        self.assertFalse(os.path.exists(image(box)))
+
+    def test_a_disk_in_memory_is_bounded_and_gone_at_the_end(self):
+        box = self.another(memory=256 * MIB,
+                           rest=disk(32 * MIB, 1000, ephemeral=True))
+        self.assertFalse(os.path.exists(os.path.dirname(image(box))))
+        done = box.sh('head -c 100M /dev/zero >/workspace/x')
+        self.assertEqual((done.code, done.reason), (1, 'disk_limit'), done)
+        self.assertEqual(box.sh('rm /workspace/x; echo x >/usr/bin/y').code,
+                         0)
+        self.assertEqual(self.stack.broker(stack.STOP, box.id), 'none')
+        self.assertEqual(self.stack.broker(
+            stack.START, box.id, memory=256 * MIB,
+            rest=disk(32 * MIB, 1000, ephemeral=True)), 'none')
+        self.assertEqual(box.sh('ls /usr/bin/y').stdout, '')
+
+    def test_limits_out_of_range_are_refused(self):
+        for rest in (disk(1), disk(MIB - 1)):
+            self.assertEqual(self.stack.broker(
+                stack.START, stack.new_id(), rest=rest), 'arg')
+        for rest in (disk(1 << 43), disk((1 << 64) - 1),
+                     disk(0, ephemeral=True), disk(4096, ephemeral=True),
+                     disk(128 * MIB, ephemeral=True)):
+            with self.assertRaises(stack.Broken):
+                self.stack.broker(stack.START, stack.new_id(), rest=rest)
+
+    def test_what_cannot_be_promised_is_refused(self):
+        host = os.statvfs(self.stack.data)
+        most = 10 * host.f_bavail * host.f_frsize
+        if most > 1 << 42:
+            self.skipTest('the disk is too large for this')
+        box = stack.Sandbox(self.stack)
+        self.assertEqual(self.stack.broker(
+            stack.START, box.id, rest=disk(most, 1000)), 'limit')
+        self.assertFalse(os.path.exists(image(box)))
+        self.another()
+
+    def test_r19_destroying_many_files_holds_up_nobody(self):
+        box = self.another(memory=512 * MIB, rest=disk(1024 * MIB, 200000))
+        done = box.sh('cd /workspace; seq 60000 | xargs -n 500 sh -c '
+                      '\'mkdir $1; cd $1; touch "$@"\' -', wait=90)
+        self.assertEqual(done.code, 0, done)
+        begin = time.monotonic()
+        self.assertEqual(box.destroy(), 'none')
+        self.assertLess(time.monotonic() - begin, 2)
+        begin = time.monotonic()
+        self.assertEqual(self.stack.broker(stack.PING), 'none')
+        self.assertLess(time.monotonic() - begin, 0.2)
+        stack.until(10, 'the files are gone', lambda: not [
+            name for name in os.listdir(f'{self.stack.data}/sandboxes')
+            if box.id in name])
+
+
+if __name__ == '__main__':
+    stack.main()
