@@ -309,19 +309,20 @@ static int64_t number(const char *path)
 
 static int64_t cgroup_bytes(int n)
 {
+	static const char *const places[][2] = {
+	    {"/sys/fs/cgroup/memory", "memory.usage_in_bytes"},
+	    {"/sys/fs/cgroup", "memory.current"}};
 	const char *instance = strrchr(run_dir, '/') + 1;
 	int64_t sum = 0;
 
-	for (int i = 0; i < n; i++) {
-		char v1[256], v2[256];
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < 2; k++) {
+			char path[512];
 
-		snprintf(v1, sizeof(v1),
-			 "/sys/fs/cgroup/memory/%s/%s/memory.usage_in_bytes",
-			 instance, ids[i]);
-		snprintf(v2, sizeof(v2), "/sys/fs/cgroup/%s/%s/memory.current",
-			 instance, ids[i]);
-		sum += access(v1, R_OK) == 0 ? number(v1) : number(v2);
-	}
+			snprintf(path, sizeof(path), "%s/%.64s/%.22s/%s",
+				 places[k][0], instance, ids[i], places[k][1]);
+			sum += number(path);
+		}
 	return sum;
 }
 
