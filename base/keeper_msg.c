@@ -10,6 +10,10 @@ static const char *const reason_names[] = {"",
 #undef X
 };
 
+/* Bits of an END event. */
+#define END_KERNEL_LOST 1U
+#define END_SHELL_ENDED 2U
+
 #define REASON_COUNT (sizeof(reason_names) / sizeof(reason_names[0]))
 
 const char *end_reason_name(enum end_reason r)
@@ -47,7 +51,8 @@ void keeper_put_end(struct buf *b, const struct keeper_end *end)
 	wire_i32(b, end->exit_code);
 	wire_u8(b, end->signal);
 	wire_u8(b, (uint8_t)end->reason);
-	wire_u8(b, end->kernel_lost);
+	wire_u8(b, (uint8_t)((end->kernel_lost ? END_KERNEL_LOST : 0U) |
+			     (end->shell_ended ? END_SHELL_ENDED : 0U)));
 	wire_u64(b, end->stdout_bytes);
 	wire_u64(b, end->stderr_bytes);
 	wire_u64(b, end->dropped_bytes);
@@ -58,12 +63,14 @@ static bool keeper_get_end(const char *data, size_t len, struct keeper_end *end)
 {
 	struct wire_in in = {.p = (const uint8_t *)data,
 			     .end = (const uint8_t *)data + len};
-	uint8_t reason;
+	uint8_t reason, bits;
 
 	end->exit_code = wire_in_i32(&in);
 	end->signal = wire_in_u8(&in);
 	reason = wire_in_u8(&in);
-	end->kernel_lost = wire_in_u8(&in) != 0;
+	bits = wire_in_u8(&in);
+	end->kernel_lost = (bits & END_KERNEL_LOST) != 0;
+	end->shell_ended = (bits & END_SHELL_ENDED) != 0;
 	end->stdout_bytes = wire_in_u64(&in);
 	end->stderr_bytes = wire_in_u64(&in);
 	end->dropped_bytes = wire_in_u64(&in);
@@ -160,6 +167,29 @@ enum err keeper_get_usage(const struct wire_msg *msg, struct keeper_usage *u,
 	if (msg->type != KM_USAGE_IS || !wire_in_done(&in))
 		return err_set(e, ERR_PEER, 0, "malformed usage");
 	*u = v;
+	return ERR_NONE;
+}
+
+void keeper_put_session(struct buf *b, const struct keeper_session *s)
+{
+	wire_str(b, s->id);
+	wire_u8(b, s->busy);
+	wire_i64(b, s->created_ms);
+	wire_str(b, s->cwd);
+}
+
+enum err keeper_get_session(const struct wire_msg *msg,
+			    struct keeper_session *s, struct errinfo *e)
+{
+	struct wire_in in = wire_in(msg);
+	struct keeper_session v = {.id = wire_in_str(&in)};
+
+	v.busy = wire_in_u8(&in) != 0;
+	v.created_ms = wire_in_i64(&in);
+	v.cwd = wire_in_str(&in);
+	if (msg->type != KM_SESSION || !wire_in_done(&in))
+		return err_set(e, ERR_PEER, 0, "malformed session");
+	*s = v;
 	return ERR_NONE;
 }
 

@@ -42,6 +42,9 @@
  *           -> OK | REFUSED; a START in an unknown session makes one, too
  *  SESSION_END  str id, u32 grace_ms: kill what it runs -> OK | REFUSED
  *  SESSION_LIST -> SESSION for each, then OK
+ *  SESSION_GET str id -> SESSION | REFUSED
+ *  PORT_CHECK  u16 port, u8 http (0: a connection is enough), u32 wait_ms,
+ *           str path -> PORT_IS
  *
  * Keeper -> client:
  *
@@ -57,13 +60,15 @@
  *  OK
  *  USAGE_IS u64 disk used, limit (bytes), u64 inodes used, limit,
  *           u64 memory used, limit (bytes), u64 pids used, limit
- *  SESSION  str id, u8 busy, i64 created_ms
+ *  SESSION  str id, u8 busy, i64 created_ms, str cwd
+ *  PORT_IS  u8 open, u16 HTTP status (0: none)
  *
  * Data of an EVENT by kind:
  *  OUT, ERR        bytes as read
  *  RESULT, ERROR, DONE   the kernel's JSON, unchecked
  *  END             i32 exit_code, u8 signal (0: none), u8 reason,
- *                  u8 kernel_lost, u64 stdout_bytes, u64 stderr_bytes,
+ *                  u8 bits (1: kernel lost, 2: a session's shell ended before
+ *                  its command did), u64 stdout_bytes, u64 stderr_bytes,
  *                  u64 dropped_bytes, i64 duration_ms
  */
 #ifndef BASE_KEEPER_MSG_H
@@ -95,6 +100,8 @@ enum keeper_msg {
 	KM_SESSION_END,
 	KM_SESSION_LIST,
 	KM_FORKED,
+	KM_SESSION_GET,
+	KM_PORT_CHECK,
 	KM_STARTED = 0x81,
 	KM_REFUSED,
 	KM_ATTACHED,
@@ -105,7 +112,8 @@ enum keeper_msg {
 	KM_OK,
 	KM_USAGE_IS,
 	KM_SESSION,
-	KM_FDS
+	KM_FDS,
+	KM_PORT_IS
 };
 
 enum keeper_flag {
@@ -116,7 +124,8 @@ enum keeper_flag {
 	KF_STDIN_FD = 16,     /* fds carry stdin … */
 	KF_STDOUT_FD = 32,    /* … stdout: not read by the keeper */
 	KF_STDERR_FD = 64,
-	KF_FORKED = 128 /* the program is forked from a zygote */
+	KF_FORKED = 128,      /* the program is forked from a zygote */
+	KF_SESSION_HAVE = 256 /* ERR_NOT_FOUND rather than a new session */
 };
 
 enum exec_kind {
@@ -167,6 +176,7 @@ struct keeper_end {
 	uint8_t signal;
 	enum end_reason reason;
 	bool kernel_lost;
+	bool shell_ended; /* of a session, before its command did */
 	uint64_t stdout_bytes;
 	uint64_t stderr_bytes;
 	uint64_t dropped_bytes;
@@ -207,6 +217,13 @@ struct keeper_usage {
 	uint64_t pids_limit;
 };
 
+struct keeper_session {
+	const char *id; /* in the reader's memory, as cwd */
+	bool busy;
+	int64_t created_ms;
+	const char *cwd;
+};
+
 struct keeper_start {
 	const char *id;
 	enum exec_kind kind;
@@ -243,10 +260,13 @@ void keeper_put_item(struct buf *b, const struct keeper_item *item);
 /** keeper_put_usage(b, u): The payload of USAGE_IS. */
 void keeper_put_usage(struct buf *b, const struct keeper_usage *u);
 
+/** keeper_put_session(b, s): The payload of SESSION. */
+void keeper_put_session(struct buf *b, const struct keeper_session *s);
+
 /**
  * keeper_get_event(msg, ev, e), keeper_get_item(msg, item, e),
- * keeper_get_usage(msg, u, e):
- * Read an EVENT, ITEM or USAGE_IS whole. Errors: ERR_PEER; outputs
+ * keeper_get_usage(msg, u, e), keeper_get_session(msg, s, e):
+ * Read an EVENT, ITEM, USAGE_IS or SESSION whole. Errors: ERR_PEER; outputs
  * untouched.
  */
 FALLIBLE enum err keeper_get_event(const struct wire_msg *msg,
@@ -256,6 +276,10 @@ FALLIBLE enum err keeper_get_item(const struct wire_msg *msg,
 
 FALLIBLE enum err keeper_get_usage(const struct wire_msg *msg,
 				   struct keeper_usage *u, struct errinfo *e);
+
+FALLIBLE enum err keeper_get_session(const struct wire_msg *msg,
+				     struct keeper_session *s,
+				     struct errinfo *e);
 
 /**
  * keeper_refused(msg, e):

@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "sandbox/keeper_client.h"
 #include "sandbox/keeper_exec.h"
+#include "sandbox/keeper_probe.h"
 #include "sandbox/keeper_request.h"
 
 #define SEND_HIGH (256U << 10) /* events wait in the log, not in here */
@@ -48,6 +49,7 @@ static void client_close(struct client *c)
 		if (kill) /* which may free one that never began */
 			exec_kill(x, END_KILLED, KILL_GRACE_MS);
 	}
+	probe_forget(c);
 	loop_del(&k->loop, &c->watch);
 	close(fd);
 	wire_rx_free(&c->rx);

@@ -403,6 +403,7 @@ static void exec_verdict(const struct exec *x, struct keeper_end *end)
 	    .signal = x->signalled ? (uint8_t)x->status : 0,
 	    .reason = x->signalled ? END_SIGNALLED : END_EXITED,
 	};
+	end->shell_ended = session_shell_ended(x);
 	if (x->kill_reason == END_TIMED_OUT)
 		end->exit_code = EXIT_TIMED_OUT;
 	if (x->kill_reason != END_NONE)

@@ -9,6 +9,7 @@
 #include "sandbox/keeper_fork.h"
 #include "sandbox/keeper_kernel.h"
 #include "sandbox/keeper_port.h"
+#include "sandbox/keeper_probe.h"
 #include "sandbox/keeper_request.h"
 
 #define ARGS_MAX 65536U
@@ -419,6 +420,8 @@ bool request_handle(struct client *c, struct wire_msg *msg)
 	    [KM_SESSION_NEW] = request_session_new,
 	    [KM_SESSION_END] = request_session_end,
 	    [KM_SESSION_LIST] = request_session_list,
+	    [KM_SESSION_GET] = request_session_get,
+	    [KM_PORT_CHECK] = probe_check,
 	    [KM_FORKED] = do_forked,
 	};
 

@@ -32,10 +32,11 @@ const char **request_strings(struct wire_in *in, uint32_t *count);
 void request_answer(struct client *c, const struct wire_msg *msg, enum err r,
 		    const struct errinfo *e);
 
-/** request_session_new(c, msg), _end, _list: SESSION_NEW, SESSION_END,
- * SESSION_LIST; as request_handle(). */
+/** request_session_new(c, msg), _end, _list, _get: SESSION_NEW, SESSION_END,
+ * SESSION_LIST, SESSION_GET; as request_handle(). */
 bool request_session_new(struct client *c, struct wire_msg *msg);
 bool request_session_end(struct client *c, struct wire_msg *msg);
 bool request_session_list(struct client *c, struct wire_msg *msg);
+bool request_session_get(struct client *c, struct wire_msg *msg);
 
 #endif

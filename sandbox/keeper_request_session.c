@@ -1,10 +1,13 @@
 /* What clients ask about sessions. */
+#include <limits.h>
+
 #include "base/own.h"
 #include "sandbox/keeper_client.h"
 #include "sandbox/keeper_request.h"
 #include "sandbox/keeper_session.h"
 
 #define GRACE_MAX_MS 600000U
+#define WORKSPACE "/workspace"
 
 bool request_session_new(struct client *c, struct wire_msg *msg)
 {
@@ -40,18 +43,41 @@ bool request_session_end(struct client *c, struct wire_msg *msg)
 	return true;
 }
 
+static void say_session(struct client *c, uint32_t tag, const struct session *s)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(2 * PATH_MAX);
+	struct keeper_session told = {
+	    .id = s->id,
+	    .busy = s->call != NULL,
+	    .created_ms = s->created_ms,
+	    .cwd = s->cwd != NULL ? s->cwd : WORKSPACE,
+	};
+
+	keeper_put_session(&b, &told);
+	client_say(c, KM_SESSION, tag, &b);
+}
+
 bool request_session_list(struct client *c, struct wire_msg *msg)
 {
-	for (struct session *s = c->keeper->sessions; s != NULL; s = s->next) {
-		OWN(buf_free) struct buf b = BUF_INIT(1024);
-
-		if (s->ended)
-			continue;
-		wire_str(&b, s->id);
-		wire_u8(&b, s->call != NULL);
-		wire_i64(&b, s->created_ms);
-		client_say(c, KM_SESSION, msg->tag, &b);
-	}
+	for (struct session *s = c->keeper->sessions; s != NULL; s = s->next)
+		if (!s->ended)
+			say_session(c, msg->tag, s);
 	client_say(c, KM_OK, msg->tag, NULL);
 	return msg->len == 0;
+}
+
+bool request_session_get(struct client *c, struct wire_msg *msg)
+{
+	struct wire_in in = wire_in(msg);
+	const char *id = wire_in_str(&in);
+	struct session *s;
+
+	if (!wire_in_done(&in))
+		return false;
+	s = session_find(c->keeper, id);
+	if (s != NULL)
+		say_session(c, msg->tag, s);
+	else
+		client_refuse(c, msg->tag, ERR_NOT_FOUND, "session");
+	return true;
 }

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 #include "sandbox/session_text.h"
 
 #define SAVED "# saved\n"
+#define AT_END "\n# end "
+#define AT_EXIT "\n# exit "
+#define TAIL_MAX 8192
 
 struct session *session_find(struct keeper *k, const char *id)
 {
@@ -35,6 +39,7 @@ static void session_free(struct session *s)
 		p = &(*p)->next;
 	*p = s->next;
 	buf_free(&s->state);
+	free(s->cwd);
 	free(s);
 }
 
@@ -98,6 +103,7 @@ enum err session_new(struct keeper *k, const char *id, const char *cwd,
 		free(s);
 		return err_set(e, ERR_LIMIT, 0, "session env");
 	}
+	s->cwd = cwd[0] != '\0' ? strdup(cwd) : NULL;
 	s->next = k->sessions;
 	k->sessions = s;
 	*out = s;
@@ -182,7 +188,9 @@ enum err session_enter(struct exec *x, const char *id, struct buf *spawn,
 	struct exec **p;
 	enum err r = ERR_NONE;
 
-	if (s == NULL)
+	if (s == NULL && (x->flags & KF_SESSION_HAVE) != 0)
+		r = err_set(e, ERR_NOT_FOUND, 0, "session");
+	else if (s == NULL)
 		r = session_new(x->keeper, id, "", NULL, 0, &s, e);
 	if (r != ERR_NONE)
 		return r;
@@ -210,6 +218,71 @@ bool session_waits(const struct exec *x)
 	return x->session != NULL && x->turn.waits;
 }
 
+/*
+ * What stands before SAVED at the end of a state: how the shell ended, and
+ * where. False: it did not get there.
+ */
+static bool tail_read(const char *p, size_t len, bool *through,
+		      const char **cwd, size_t *cwd_len)
+{
+	const size_t mark = strlen(SAVED);
+	const char *end, *line;
+	size_t skip;
+
+	if (len < mark + 1 || memcmp(p + len - mark, SAVED, mark) != 0 ||
+	    p[len - mark - 1] != '\n')
+		return false;
+	end = p + len - mark - 1;
+	line = memrchr(p, '\n', (size_t)(end - p));
+	if (line == NULL)
+		return false;
+	if (strncmp(line, AT_END, strlen(AT_END)) == 0) {
+		*through = true;
+		skip = strlen(AT_END);
+	} else if (strncmp(line, AT_EXIT, strlen(AT_EXIT)) == 0) {
+		*through = false;
+		skip = strlen(AT_EXIT);
+	} else {
+		return false;
+	}
+	*cwd = line + skip;
+	*cwd_len = (size_t)(end - *cwd);
+	return true;
+}
+
+bool session_shell_ended(const struct exec *x)
+{
+	char text[TAIL_MAX];
+	struct stat st;
+	const char *cwd;
+	bool through = false;
+	ssize_t n;
+	off_t at;
+	size_t len;
+
+	if (x->session == NULL || x->kind != EXEC_CALL || x->turn.state < 0)
+		return false;
+	if (fstat(x->turn.state, &st) < 0)
+		return false;
+	at = st.st_size > TAIL_MAX ? st.st_size - TAIL_MAX : 0;
+	n = pread(x->turn.state, text, sizeof(text), at);
+	return n <= 0 || !tail_read(text, (size_t)n, &through, &cwd, &len) ||
+	       !through;
+}
+
+static void take_cwd(struct session *s)
+{
+	const char *cwd;
+	bool through;
+	size_t n;
+
+	if (!tail_read(s->state.data, s->state.len, &through, &cwd, &n) ||
+	    n == 0 || n > PATH_MAX || cwd[0] != '/')
+		return;
+	free(s->cwd);
+	s->cwd = strndup(cwd, n);
+}
+
 /* The state that a call left, if it saved all of it. */
 static void session_take(struct session *s, int fd)
 {
@@ -231,6 +304,7 @@ static void session_take(struct session *s, int fd)
 	buf_free(&s->state);
 	s->state = b;
 	b = (struct buf){0};
+	take_cwd(s);
 }
 
 static void start_next(struct session *s)

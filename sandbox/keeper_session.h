@@ -18,6 +18,7 @@ struct session {
 	id_text_t id;
 	int64_t created_ms;
 	struct buf state;   /* text that bash can source */
+	char *cwd;          /* as the last call left it; NULL: /workspace */
 	struct exec *call;  /* the one that runs */
 	struct exec *waits; /* those behind it, the next first */
 	int refs;           /* executions that point here */
@@ -56,12 +57,19 @@ bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
 /**
  * session_enter(x, id, spawn, fds, e):
  * Start ${x}, or put it behind those of its session, which is made if there
- * is none. Owns: takes what ${spawn} holds and the three descriptors on
+ * is none (with KF_SESSION_HAVE: ERR_NOT_FOUND, "session"). Owns: takes what ${spawn} holds and the three descriptors on
  * success. Errors: as session_new() and init_link_spawn().
  */
 FALLIBLE enum err session_enter(struct exec *x, const char *id,
 				struct buf *spawn, int fds[WIRE_FDS_MAX],
 				struct errinfo *e);
+
+/**
+ * session_shell_ended(x):
+ * ${x} was a call in a session, has ended, and its shell came to its own end
+ * (exit, exec, a signal) before it was through with the command.
+ */
+bool session_shell_ended(const struct exec *x);
 
 /** session_waits(x): It is not with init yet, for others are before it. */
 bool session_waits(const struct exec *x);

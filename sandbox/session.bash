@@ -15,7 +15,9 @@ while ((__w_n-- > 0)); do
 	shift
 done
 printf -v __w_c %s "$@"
-# How the state is saved, once. Bash keeps descriptor 3 at 10, closed for
+__w_e=exit
+# How the state is saved, once. The line before the last tells whether the
+# command ran to its end, and the directory. Bash keeps descriptor 3 at 10, closed for
 # programs, while the command runs without it.
 __w_s='
 for ((__w_n = 0; __w_n < ${#__w_old[@]}; __w_n += 2)); do
@@ -25,21 +27,21 @@ done 2>/dev/null
 __w_to=/dev/fd/3
 [[ -e $__w_to ]] || __w_to=/proc/$$/fd/10
 {
-	builtin printf -v __w_p "builtin cd -- %q" "${__w_p:-$PWD}"
+	__w_p=${__w_p:-$PWD}
 	builtin unset -v __w_old __w_n __w_k __w_c __w_s __w_to
 	builtin declare -p
 	builtin declare -f
 	builtin alias -p
 	builtin umask -p
-	builtin echo "$__w_p"
+	builtin printf "builtin cd -- %q\n" "$__w_p"
 	builtin shopt -p
 	builtin set +o
-	builtin echo "# saved"
+	builtin printf "# %s %s\n# saved\n" "$__w_e" "${__w_p//[[:cntrl:]]/?}"
 } >|"$__w_to" 2>/dev/null'
 builtin trap '__w_r=$?; builtin eval "${__w_s-}"; builtin exit "$__w_r"' EXIT
 shopt -s expand_aliases
 set --
 builtin eval "$__w_c" 3>&-
-__w_r=$?
+__w_r=$? __w_e=end
 builtin eval "${__w_s-}"
 builtin exit "$__w_r"

@@ -232,6 +232,7 @@ static void a_start_is_laid_out_as_its_contract_says(void **state)
 	    .envc = 1,
 	    .stdin_data = "i\0n",
 	    .stdin_len = 3,
+	    .session = "s1",
 	};
 	OWN(buf_free) struct buf b = BUF_INIT(1000);
 	struct wire_msg m;
@@ -258,7 +259,29 @@ static void a_start_is_laid_out_as_its_contract_says(void **state)
 	assert_string_equal(wire_in_str(&in), "A=b");
 	assert_memory_equal(wire_in_bytes(&in, &n), "i\0n", 4);
 	assert_int_equal(n, 3);
+	assert_string_equal(wire_in_str(&in), "s1");
 	assert_true(wire_in_done(&in));
+}
+
+static void a_session_comes_back_as_it_was_told(void **state)
+{
+	static const struct keeper_session told = {
+	    .id = "s1", .busy = true, .created_ms = 12, .cwd = "/a b"};
+	OWN(buf_free) struct buf b = BUF_INIT(1000);
+	struct keeper_session s = {0};
+	struct wire_msg m;
+	struct errinfo e;
+
+	(void)state;
+	keeper_put_session(&b, &told);
+	m = frame(KM_SESSION, &b);
+	assert_int_equal(keeper_get_session(&m, &s, &e), ERR_NONE);
+	assert_string_equal(s.id, "s1");
+	assert_true(s.busy);
+	assert_int_equal(s.created_ms, 12);
+	assert_string_equal(s.cwd, "/a b");
+	m.len--;
+	assert_int_equal(keeper_get_session(&m, &s, &e), ERR_PEER);
 }
 
 static void a_refusal_is_an_error_and_never_a_success(void **state)
@@ -314,6 +337,7 @@ int main(void)
 	    cmocka_unit_test(an_item_comes_through_whole_and_only_whole),
 	    cmocka_unit_test(items_out_of_the_closed_sets_are_refused),
 	    cmocka_unit_test(a_start_is_laid_out_as_its_contract_says),
+	    cmocka_unit_test(a_session_comes_back_as_it_was_told),
 	    cmocka_unit_test(a_refusal_is_an_error_and_never_a_success),
 	    cmocka_unit_test(reasons_have_the_names_that_tenants_know),
 	    cmocka_unit_test(a_keeper_that_does_not_live_is_not_found),

@@ -145,6 +145,28 @@ static void an_exit_code_is_simply_the_exit_code(void **state)
 	assert_int_equal(WEXITSTATUS(s->status), 1);
 }
 
+static void ends_with(struct shell *s, const char *command, const char *tail)
+{
+	size_t n = strlen(tail);
+
+	call(s, command);
+	assert_true(s->saved && s->len > n);
+	assert_memory_equal(s->state + s->len - n, tail, n);
+}
+
+static void the_state_tells_how_and_where_the_shell_ended(void **state)
+{
+	struct shell *s = fresh();
+
+	(void)state;
+	ends_with(s, "cd /usr", "\n# end /usr\n# saved\n");
+	ends_with(s, "exit 3", "\n# exit /usr\n# saved\n");
+	ends_with(s, "(exit 3)", "\n# end /usr\n# saved\n");
+	ends_with(s, "set -e; false", "\n# exit /usr\n# saved\n");
+	ends_with(s, "set +e; mkdir -p '/tmp/a b'; cd '/tmp/a b'",
+		  "\n# end /tmp/a b\n# saved\n");
+}
+
 static void no_command_wedges_its_session(void **state)
 {
 	static const char *const ends[] = {"exec echo replaced",
@@ -213,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_session_keeps_what_a_shell_keeps),
 	    cmocka_unit_test(an_exit_code_is_simply_the_exit_code),
+	    cmocka_unit_test(the_state_tells_how_and_where_the_shell_ended),
 	    cmocka_unit_test(no_command_wedges_its_session),
 	    cmocka_unit_test(a_removed_directory_does_not_stop_the_next_call),
 	    cmocka_unit_test(what_is_given_for_a_call_holds_for_that_call_only),
