@@ -352,7 +352,7 @@ class Stack:
     @staticmethod
     def request(kind, id_='', *, image='host', memory=256 * MIB, cpu=2000,
                 pids=256, magic=MAGIC, cookie=7, rest=b''):
-        return struct.pack('<IIQ32s32sQII32s', magic, kind, cookie,
+        return struct.pack('<IIQ32s32sQII48s', magic, kind, cookie,
                            id_.encode(), image.encode(), memory, cpu, pids,
                            rest)
 

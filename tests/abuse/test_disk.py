@@ -13,7 +13,7 @@ USAGE, USAGE_IS = 15, 0x89
 
 def disk(size, inodes=0, ephemeral=False):
     """The tail of a START: disk limits, no network, flags."""
-    return struct.pack('<QIIIIQ', size, inodes, 0, 0, int(ephemeral), 0)
+    return struct.pack('<QIIII', size, inodes, 0, 0, int(ephemeral))
 
 
 def loops(data):
