@@ -254,6 +254,9 @@ static enum err bring_up(struct net *n, struct errinfo *e)
 	r = open_egress(n, e);
 	if (r == ERR_NONE)
 		r = net_host_open(n, e);
+	/* The host has one more address now. */
+	if (r == ERR_NONE && net_host_read(n))
+		r = refill_sets(n, e);
 	if (r == ERR_NONE)
 		r = net_dns_start(n, e);
 	if (r == ERR_NONE)

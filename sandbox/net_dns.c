@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,12 +17,16 @@
 #include "sandbox/child.h"
 #include "sandbox/net.h"
 #include "sandbox/net_dns.h"
+#include "sandbox/net_ns.h"
 
 #define PROGRAM "/usr/sbin/dnsmasq"
 #define NOTE "net/resolver" /* "pid started" */
 #define DELAY_MAX_MS 5000
 #define LIVED_LONG_MS 10000
 #define END_LIMIT_MS 1000
+#define READY_LIMIT_MS 3000
+#define PROBE_MS 50
+#define PROBE_AGAIN_MS 3
 /* Behind the keepers' ids: nothing else runs as this, nothing belongs to it. */
 #define RESOLVER_UID (BERTH_KEEPER_BASE + BERTH_SLOTS)
 
@@ -145,15 +151,63 @@ static void on_end(void *arg, uint32_t events)
 		d->delay_ms = DELAY_MAX_MS;
 }
 
+static int open_probe(void *arg)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(53)};
+	int *fd = arg;
+
+	*fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (*fd < 0 || inet_pton(AF_INET, NET_RESOLVER, &a.sin_addr) != 1)
+		return -1;
+	return connect(*fd, (struct sockaddr *)&a, sizeof(a));
+}
+
+/* Ask for the name of a private address: it answers that by itself. */
+static bool answers(int fd)
+{
+	static const uint8_t ask[] =
+	    "\0\7\1\0\0\1\0\0\0\0\0\0\0011\0010\0010\00210"
+	    "\7in-addr\4arpa\0\0\14\0\1";
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	uint8_t got[512];
+
+	if (send(fd, ask, sizeof(ask) - 1, MSG_NOSIGNAL) < 0)
+		return false;
+	return poll(&p, 1, PROBE_MS) == 1 &&
+	       recv(fd, got, sizeof(got), MSG_DONTWAIT) > 0;
+}
+
+/* Sandboxes are not started towards a resolver that is not there. */
+static enum err wait_ready(struct net *n, struct errinfo *e)
+{
+	OWN(own_fd) int fd = -1;
+	int64_t deadline = clock_mono_ms() + READY_LIMIT_MS;
+	struct pollfd p = {.fd = n->resolver.pidfd, .events = POLLIN};
+
+	if (net_ns_in(n->own_ns, n->ns, open_probe, &fd) < 0)
+		return err_set(e, ERR_IO, errno, "resolver");
+	while (clock_left_ms(deadline) > 0) {
+		if (answers(fd))
+			return ERR_NONE;
+		/* What ended is seen to by on_end, or by net_dns_stop. */
+		if (poll(&p, 1, PROBE_AGAIN_MS) == 1)
+			return err_set(e, ERR_IO, 0, "the resolver ends");
+	}
+	return err_set(e, ERR_TIMEOUT, 0, "the resolver does not answer");
+}
+
 enum err net_dns_start(struct net *n, struct errinfo *e)
 {
+	enum err r;
+
 	net_dns_stop(n);
 	end_old(n->broker);
 	if (n->ndns == 0)
 		return err_set(e, ERR_NOT_FOUND, 0,
 			       "no resolver of the host can be asked: set dns "
 			       "in [network] of warren.ini");
-	return run(n, e);
+	r = run(n, e);
+	return r == ERR_NONE ? wait_ready(n, e) : r;
 }
 
 void net_dns_stop(struct net *n)

@@ -32,13 +32,14 @@ static void on_walked(void *arg, uint32_t events)
 		log_line(LOG_WARN, "connections were not forgotten: %#x",
 			 (unsigned)status);
 	for (uint32_t i = 0; i < BERTH_SLOTS; i++) {
+		/* Those that came while it walked have their turn now. */
+		if (n->forgets[i] == NET_FORGET ||
+		    (n->forgets[i] == NET_FORGETTING && status != 0))
+			net_forget_soon(n, i);
 		if (n->forgets[i] != NET_FORGETTING)
 			continue;
 		n->forgets[i] = NET_KEEP;
-		if (status != 0)
-			net_forget_soon(n, i);
-		else
-			net_slot_forgotten(n, i);
+		net_slot_forgotten(n, i);
 	}
 }
 

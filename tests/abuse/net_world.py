@@ -18,6 +18,7 @@ from stack import DESTROY, START, Sandbox, Stack, until
 
 LISTS, DENIALS = 5, 6
 INTERNET = 1
+HEAD = 144  # bytes of a request before its lists
 GATEWAY = '198.51.100.1'       # the world, as the host's router
 HOST = '198.51.100.2'          # the host's public address
 HOST_LAN = '192.168.77.1'      # its address in its LAN
@@ -32,14 +33,14 @@ PRIVATE = ('10.1.2.3', '172.16.5.5', '172.31.255.1', '192.168.1.1',
            '169.254.7.7', '10.255.255.53')
 RESOLVER = '169.254.53.53'
 TCP_PORTS = (22, 25, 53, 80, 443, 465, 587, 8080)
-DENIAL_WORDS = ('spoofed_source', 'ipv6', 'gateway', 'other_sandbox', 'host',
-                'private_address', 'smtp', 'denied', 'not_allowed',
+DENIAL_WORDS = ('spoofed_source', 'gateway', 'other_sandbox', 'host',
+                'private_address', 'smtp', 'other_resolver', 'denied', 'not_allowed',
                 'protocol', 'connection_rate', 'connection_count')
 
 # What runs in the world and on the host: every TCP port greets, UDP 9999 and
 # 53 answer, and tell from where they were asked.
 SERVER = r'''
-import selectors, socket, struct, sys
+import selectors, socket, struct, sys, threading
 ports = [int(p) for p in sys.argv[1].split(',')]
 names = {'ok.example': '203.0.114.10', 'rebind.example': '10.1.2.3',
          'meta.example': '169.254.169.254', 'loop.example': '127.0.0.1',
@@ -79,11 +80,13 @@ def accept(sock):
 def serve(c, who):
     try:
         data = c.recv(65536)
-        if data.startswith(b'GET /big'):
-            c.setblocking(True)
-            c.settimeout(20)
-            c.sendall(b'HTTP/1.0 200 OK\r\n\r\n' + bytes(64 << 20))
-            data = b''
+        if data and c.getsockname()[1] == 53 and not data.startswith(b'GET'):
+            answer = dns(data[2:])
+            c.sendall(struct.pack('>H', len(answer)) + answer)
+        elif data.startswith(b'GET /big'):
+            s.unregister(c)
+            threading.Thread(target=big, args=(c,), daemon=True).start()
+            return
         elif data.startswith(b'GET'):
             c.sendall(('HTTP/1.0 200 OK\r\n\r\n%s:%d' % who).encode())
             data = b''
@@ -94,6 +97,14 @@ def serve(c, who):
     if not data:
         s.unregister(c)
         c.close()
+
+def big(c):
+    c.settimeout(20)
+    try:
+        c.sendall(b'HTTP/1.0 200 OK\r\n\r\n' + bytes(64 << 20))
+    except OSError:
+        pass
+    c.close()
 
 def datagram(sock):
     data, who = sock.recvfrom(65536)
@@ -223,13 +234,17 @@ class NetStack(Stack):
         read, write = os.pipe()
         self.process = subprocess.Popen(
             ['nsenter', f'--net=/run/netns/{self.world.host}',
-             f'{stack.BIN}/warrend', '--data', self.data, '--run', self.run,
+             *self.prefix(), f'{stack.BIN}/warrend', '--data', self.data, '--run', self.run,
              '--workers', '1'],
             stdin=subprocess.DEVNULL, stdout=write, stderr=self.log)
         os.close(write)
         if wait and os.read(read, 64) != b'warrend ready\n':
             raise AssertionError('warrend does not start: ' + self.said())
         os.close(read)
+
+    def prefix(self):
+        """What warrend is started by."""
+        return []
 
     @staticmethod
     def net_request(kind, id_, deny=(), allow=(), network=INTERNET,
@@ -242,10 +257,10 @@ class NetStack(Stack):
 
         lists = b''.join(map(cidr, (*deny, *allow)))
         head = struct.pack(
-            '<IIQ32s32sQIIQIIHH12x', stack.MAGIC, kind, 7, id_.encode(),
+            '<IIQ32s32sQIIQIIHH28x', stack.MAGIC, kind, 7, id_.encode(),
             b'host' if kind == START else b'', memory, 2000, 256, 0, 0,
             network, len(deny), len(allow))
-        assert len(head) == 128
+        assert len(head) == HEAD
         return head + lists.ljust(512, b'\0') if lists else head
 
     def ask(self, data):

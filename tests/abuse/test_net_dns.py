@@ -1,0 +1,170 @@
+"""Names: the one resolver, which gives out no private address (research:
+N19)."""
+import os
+import signal
+import time
+
+import net_world
+import stack
+from net_world import METADATA, NAMED, PUBLIC, RESOLVER, opened, until
+
+ASK = r'''
+def ask(name_, kind=1, server='169.254.53.53', tcp_=False, seconds=3):
+    q = struct.pack('>HHHHHH', 7, 0x100, 1, 0, 0, 0) + b''.join(
+        bytes([len(l)]) + l.encode() for l in name_.split('.')) + \
+        b'\0' + struct.pack('>HH', kind, 1)
+    s = socket.socket(type=socket.SOCK_STREAM if tcp_ else socket.SOCK_DGRAM)
+    s.settimeout(seconds)
+    try:
+        s.connect((server, 53))
+        if tcp_:
+            s.sendall(struct.pack('>H', len(q)) + q)
+            r = s.recv(4096)[2:]
+        else:
+            s.send(q)
+            r = s.recv(4096)
+    except OSError as e:
+        return name(e)
+    code, answers = r[3] & 15, struct.unpack('>H', r[6:8])[0]
+    if not answers:
+        return f'code {code}'
+    data = r[len(q):]
+    if kind == 1:
+        return socket.inet_ntoa(data[12:16])
+    return f'{answers} answers'
+'''
+
+
+class Names(net_world.Case):
+    def ask(self, name, *args, box=None, user='root'):
+        return (box or self.box).py(
+            ASK + f'print(ask({name!r}, {", ".join(args)}))',
+            user=user).stdout.strip()
+
+    def test_a_public_name_is_resolved(self):
+        for user in ('root', 'sandbox'):
+            got = self.box.sh('getent ahostsv4 ok.example', user=user)
+            self.assertIn(NAMED, got.stdout, got)
+        self.assertEqual(self.ask('ok.example', 'tcp_=True'), NAMED)
+        self.assertEqual(self.ask('ok.example', 'kind=16'), '1 answers')
+
+    def test_programs_connect_by_name(self):
+        got = self.box.sh('curl -s -o /dev/null -w "%{http_code}" '
+                          'http://ok.example/')
+        self.assertEqual(got.stdout, '200', got)
+
+    def test_n19_private_answers_are_refused(self):
+        for name in ('rebind', 'meta', 'loop', 'lan', 'cgn'):
+            with self.subTest(name=name):
+                got = self.ask(f'{name}.example')
+                self.assertTrue(got.startswith('code '), got)
+                self.assertEqual(
+                    self.box.sh(f'getent hosts {name}.example').stdout, '')
+
+    def test_n19_internal_zones_are_not_asked_for(self):
+        for name in ('metadata.internal', 'db.corp', 'printer.local',
+                     'nas.lan', 'x.home.arpa', '1.1.168.192.in-addr.arpa'):
+            got = self.ask(name, 'kind=12' if 'addr' in name else 'kind=1')
+            self.assertIn(got, ('code 3', 'code 2', 'code 5'), name)
+
+    def test_addresses_of_ipv6_are_left_out(self):
+        self.assertEqual(self.ask('ok.example', 'kind=28'), 'code 0')
+
+    def test_n19_no_other_resolver_answers(self):
+        for server in (PUBLIC, net_world.DNS, METADATA):
+            for how in ('tcp_=True', 'tcp_=False'):
+                self.assertEqual(
+                    self.ask('ok.example', f'server={server!r}', how),
+                    'EHOSTUNREACH')
+
+    def test_the_resolver_does_not_name_itself(self):
+        q = self.box.py(ASK + '''
+q = struct.pack('>HHHHHH', 7, 0x100, 1, 0, 0, 0) + \
+    b'\\7version\\4bind\\0' + struct.pack('>HH', 16, 3)
+s = socket.socket(type=socket.SOCK_DGRAM)
+s.settimeout(3)
+s.connect(('169.254.53.53', 53))
+s.send(q)
+print(b'dnsmasq' in s.recv(4096))
+''')
+        self.assertEqual(q.stdout, 'False\n', q)
+
+    def test_the_resolver_has_no_power(self):
+        status = open(f'/proc/{self.resolver()}/status',
+                      encoding='ascii').read()
+        for line in ('CapPrm:\t0000000000000000', 'NoNewPrivs:\t1',
+                     'CapEff:\t0000000000000000'):
+            self.assertIn(line, status)
+        self.assertNotIn('Uid:\t0', status)
+
+    def resolver(self):
+        with open(self.net.run + '/net/resolver', encoding='ascii') as file:
+            return int(file.read().split()[0])
+
+    def test_the_resolver_comes_back_when_it_dies(self):
+        old = self.resolver()
+        os.kill(old, signal.SIGKILL)
+        until(5, 'a new resolver', lambda: self.resolver() != old)
+        until(5, 'answers', lambda: self.ask('ok.example') == NAMED)
+
+    def test_with_policy_none_lookups_fail_at_once(self):
+        with opened(self.net, network=0) as box:
+            began = time.monotonic()
+            got = box.sh('getent hosts ok.example; '
+                         'curl -s http://ok.example/; echo $?')
+            self.assertLess(time.monotonic() - began, 1)
+            self.assertEqual(got.stdout, '6\n', got)
+            self.assertEqual(self.ask('ok.example', box=box), 'ENETUNREACH')
+            self.assertEqual(box.denials(), {})
+
+    def test_a_flood_of_questions_is_bounded_to_the_one_who_floods(self):
+        with opened(self.net) as loud:
+            wire = loud.start(['python3', '-c', net_world.GUEST + '''
+end = time.time() + 3
+s = socket.socket(type=socket.SOCK_DGRAM)
+s.connect(('169.254.53.53', 53))
+s.setblocking(False)
+i = 0
+while time.time() < end:
+    i += 1
+    q = struct.pack('>HHHHHH', 7, 0x100, 1, 0, 0, 0) + \
+        b'\\x08%08d\\4none\\0' % i + struct.pack('>HH', 1, 1)
+    try:
+        s.send(q)
+    except OSError:
+        pass
+'''])
+            time.sleep(1)
+            for _ in range(5):
+                self.assertEqual(self.ask('ok.example'), NAMED)
+            stack.collect(wire)
+            wire.sock.close()
+            self.assertGreater(loud.denials()['connection_rate'], 100)
+            self.assertNotIn('connection_rate', self.box.denials())
+
+    def test_held_tcp_connections_to_the_resolver_are_bounded(self):
+        with opened(self.net) as loud:
+            wire = loud.start(['python3', '-c', net_world.GUEST + f'''
+held = []
+for _ in range(100):
+    s = socket.socket()
+    s.settimeout(0.3)
+    try:
+        s.connect(('{RESOLVER}', 53))
+        held.append(s)
+    except OSError:
+        pass
+print(len(held), flush=True)
+time.sleep(4)
+'''])
+            kind = 0
+            while kind != stack.EVENT:
+                kind, _, payload = wire.recv()
+            self.assertLessEqual(int(stack.get_event(payload)[2]), 4)
+            self.assertEqual(self.ask('ok.example', 'tcp_=True'), NAMED)
+            stack.collect(wire)
+            wire.sock.close()
+
+
+if __name__ == '__main__':
+    stack.main()
