@@ -260,9 +260,8 @@ static void peer_close(struct peer *p)
 /* Whole; or without lists, and then it may not count any. */
 static bool size_ok(const struct broker_req *r, ssize_t n)
 {
-	return n == (ssize_t)sizeof(*r) ||
-	       (n == (ssize_t)BROKER_REQ_SHORT && r->ndeny == 0 &&
-		r->nallow == 0);
+	return n == (ssize_t)sizeof(*r) || (n == (ssize_t)BROKER_REQ_SHORT &&
+					    r->ndeny == 0 && r->nallow == 0);
 }
 
 static void on_peer(void *arg, uint32_t events)
