@@ -13,7 +13,8 @@ static const char usage[] =
     "usage: warrend [--data DIR] [--run DIR] [--domain NAME] [--port N]\n"
     "               [--workers N] [--disk-overcommit N]\n"
     "N times what is free on the disk (10) is promised to sandboxes at most.\n"
-    "       warrend --probe      what this machine gives, one line each\n";
+    "       warrend --probe [--data DIR]\n"
+    "tells what this machine gives, one line each.\n";
 
 static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
 {
@@ -65,11 +66,11 @@ static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
 	return 0;
 }
 
-static int probe_main(void)
+static int probe_main(const char *data)
 {
 	static struct check_list l;
 
-	probe_all(&l);
+	probe_all(&l, data);
 	check_write(&l, stdout);
 	return 0;
 }
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (probe)
-		return probe_main();
+		return probe_main(conf.data);
 	id_init();
 	if (broker_open(&b, &conf, &e) != ERR_NONE) {
 		log_err("cannot start", &e);

@@ -198,13 +198,31 @@ static int root_tree(const struct mount_plan *p, int *root)
 	return at < 0 ? -1 : tmpfs_at(at, &tmp);
 }
 
+/*
+ * Before Linux 6.15 an overlay takes layers of its maker's own mount namespace
+ * only, no detached ones. So they are put over the point, one on the other,
+ * where the tree will cover them; the pivot drops them with the old root.
+ */
+static int attach_layers(const struct mount_plan *p)
+{
+	const int layers[] = {p->image, p->usr_over, p->usr, p->files};
+
+	for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++)
+		if (layers[i] >= 0 &&
+		    move_mount(layers[i], "", AT_FDCWD, p->point,
+			       MOVE_MOUNT_F_EMPTY_PATH) < 0)
+			return -1;
+	return 0;
+}
+
 int mount_tree(const struct mount_plan *p)
 {
 	OWN(own_fd) int root = -1;
 	OWN(own_fd) int proc = -1;
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    root_tree(p, &root) < 0 || dev_tree(root, p) < 0)
+	    attach_layers(p) < 0 || root_tree(p, &root) < 0 ||
+	    dev_tree(root, p) < 0)
 		return -1;
 	proc = place(root, "proc");
 	return proc < 0 ? -1 : mount_proc(root, proc);

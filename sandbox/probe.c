@@ -158,13 +158,13 @@ static void check_landlock(struct check_list *l)
 			  strerrordesc_np(errno));
 }
 
-void probe_all(struct check_list *l)
+void probe_all(struct check_list *l, const char *data)
 {
 	check_kernel(l);
 	check_namespaces(l);
 	check_seccomp(l);
 	check_landlock(l);
-	probe_mount(l);
+	probe_mount(l, data);
 	probe_cgroup(l);
 	probe_net(l);
 }

@@ -19,10 +19,11 @@ struct probe_said {
 typedef int probe_fn(struct probe_said *said);
 
 /**
- * probe_all(l):
- * Append all checks of the kernel. Must be root. Blocks: about 20 ms.
+ * probe_all(l, data):
+ * Append all checks of the kernel. ${data} is where sandboxes' files will be
+ * (where it is not there yet: /var/tmp). Must be root. Blocks: about 20 ms.
  */
-void probe_all(struct check_list *l);
+void probe_all(struct check_list *l, const char *data);
 
 /**
  * probe_try(flags, fn, said):
@@ -34,8 +35,9 @@ bool probe_try(unsigned long flags, probe_fn *fn, struct probe_said *said);
 /** probe_fail(said, what): Name the step; -1, errno as it was. */
 int probe_fail(struct probe_said *said, const char *what);
 
-/** probe_mount(l): Overlays over idmapped layers; what disks can limit. */
-void probe_mount(struct check_list *l);
+/** probe_mount(l, data): Overlays over idmapped layers on the disk of
+ * ${data}; what can limit the files. */
+void probe_mount(struct check_list *l, const char *data);
 
 /** probe_cgroup(l): Which tree has which controllers, and a rehearsal. */
 void probe_cgroup(struct check_list *l);

@@ -2,15 +2,16 @@
 #include <json-c/json.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "store/warren_doctor.h"
 
 /* The broker's program beside this one: `warrend --probe`. */
-static FILE *probe_open(void)
+static FILE *probe_open(const char *data)
 {
-	char path[PATH_MAX], line[PATH_MAX + 32];
+	char path[PATH_MAX], line[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	char *slash;
 
@@ -19,7 +20,10 @@ static FILE *probe_open(void)
 	if (slash == NULL || strchr(path, '\'') != NULL)
 		return NULL;
 	*slash = '\0';
-	if ((size_t)snprintf(line, sizeof(line), "'%s/warrend' --probe",
+	setenv("WARREN_DOCTOR_DATA", data, 1);
+	if ((size_t)snprintf(line, sizeof(line),
+			     "'%s/warrend' --probe --data "
+			     "\"$WARREN_DOCTOR_DATA\"",
 			     path) >= sizeof(line))
 		return NULL;
 	return popen(line, "re");
@@ -37,7 +41,7 @@ static void doctor_kernel(struct doctor *d)
 			  "only root can try what sandboxes need");
 		return;
 	}
-	f = probe_open();
+	f = probe_open(d->data);
 	if (f != NULL) {
 		r = check_read(&d->list, f, &e);
 		status = pclose(f);

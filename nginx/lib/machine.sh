@@ -47,7 +47,7 @@ cgroup_has() {
 # text, fix" apart by tabs.
 probe_machine() {
 	local lines state text fix
-	lines=$("$data/bin/warrend" --probe) ||
+	lines=$("$data/bin/warrend" --probe --data "$data") ||
 		fail "warrend --probe failed; see $log"
 	printf '%s\n' "$lines"
 	while IFS=$'\t' read -r state _ text fix; do

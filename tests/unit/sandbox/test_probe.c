@@ -84,7 +84,7 @@ static void a_machine_that_runs_sandboxes_has_all_they_need(void **state)
 	(void)state;
 	need_root();
 	list = (struct check_list){.n = 0};
-	probe_all(&list);
+	probe_all(&list, "/nonexistent");
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
 		const struct check *c = find(needed[i]);
 
@@ -105,7 +105,7 @@ static void nothing_of_a_probe_stays(void **state)
 	(void)state;
 	need_root();
 	list = (struct check_list){.n = 0};
-	probe_all(&list);
+	probe_all(&list, "/nonexistent");
 	assert_int_equal(entries("/proc/self/fd"), fds);
 	assert_int_equal(lines("/proc/self/mountinfo"), mounts);
 	assert_int_equal(cgroups_of_probes(), 0);
