@@ -1,8 +1,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,7 +13,6 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/berth.h"
-#include "sandbox/child.h"
 #include "sandbox/disk.h"
 #include "sandbox/disk_loop.h"
 #include "sandbox/disk_parts.h"
@@ -152,16 +149,17 @@ static enum err image_new(struct disk_root *root, int dir,
 }
 
 /* One that is there: as it is, whatever its limits are. */
-static enum err image_mount(int image, int *mount, struct errinfo *e)
+static enum err image_mount(int image, int *prepared, int *mount,
+			    struct errinfo *e)
 {
-	OWN(own_fd) int m = -1;
+	OWN(own_fd) int m = STEAL_FD(*prepared);
 	enum err r;
 
-	if (flock(image, LOCK_EX | LOCK_NB) < 0)
+	if (m < 0 && flock(image, LOCK_EX | LOCK_NB) < 0)
 		return err_set(e, ERR_STATE, errno, "image in use");
-	if (disk_image_state(image) != DISK_CLEAN)
+	if (m < 0 && disk_image_state(image) != DISK_CLEAN)
 		return err_set(e, ERR_STATE, 0, "image not checked");
-	r = disk_loop_mount(image, &m, e);
+	r = m < 0 ? disk_loop_mount(image, &m, e) : ERR_NONE;
 	if (r != ERR_NONE)
 		return r;
 	if (disk_parts_make(m, BERTH_DISK_BASE) < 0)
@@ -171,8 +169,9 @@ static enum err image_mount(int image, int *mount, struct errinfo *e)
 }
 
 static enum err open_loop(struct disk_root *root, int dir,
-			  const struct disk_limits *limits, int map_ns,
-			  struct disk_files *out, struct errinfo *e)
+			  const struct disk_limits *limits,
+			  const struct disk_want *want, struct disk_files *out,
+			  struct errinfo *e)
 {
 	OWN(own_fd) int image = open_image(dir);
 	OWN(own_fd) int m = -1;
@@ -187,9 +186,9 @@ static enum err open_loop(struct disk_root *root, int dir,
 			return err_set(e, ERR_IO, errno, "image");
 		own_fd(&image);
 	}
-	r = image >= 0 ? image_mount(image, &m, e)
+	r = image >= 0 ? image_mount(image, want->mount, &m, e)
 		       : image_new(root, dir, limits, &m, e);
-	if (r == ERR_NONE && disk_parts_shift(m, map_ns) < 0)
+	if (r == ERR_NONE && disk_parts_shift(m, want->map_ns) < 0)
 		r = err_set(e, ERR_IO, errno, "mount of an image");
 	if (r == ERR_NONE)
 		*out = (struct disk_files){
@@ -250,7 +249,7 @@ enum err disk_open(struct disk_root *root, const char *id,
 	if (faccessat(dir, DISK_IMAGE_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
 	    (root->kind == DISK_LOOP && limits.bytes != 0 &&
 	     !disk_parts_there(dir)))
-		return open_loop(root, dir, &limits, want->map_ns, out, e);
+		return open_loop(root, dir, &limits, want, out, e);
 	return open_plain(root, dir, &limits, want->map_ns, out, e);
 }
 
@@ -268,51 +267,6 @@ void disk_forget(struct disk_root *root, const char *id)
 		return;
 	root->promised -= u.limit_bytes < root->promised ? u.limit_bytes
 							 : root->promised;
-}
-
-/* ---- after a crash ---- */
-
-enum disk_need disk_prepare(const struct disk_root *root, const char *id,
-			    struct disk_check *check)
-{
-	OWN(own_fd) int dir = open_dir(root->sandboxes, id);
-	OWN(own_fd) int image = dir < 0 ? -1 : open_image(dir);
-	struct errinfo e;
-
-	if (image < 0)
-		return DISK_NEED_NOTHING;
-	if (flock(image, LOCK_EX | LOCK_NB) < 0)
-		return DISK_NEED_WAIT;
-	if (disk_image_state(image) != DISK_UNCLEAN)
-		return DISK_NEED_NOTHING;
-	*check = (struct disk_check)DISK_CHECK_NONE;
-	if (disk_image_check_start(image, &check->pid, &check->pidfd, &e) !=
-	    ERR_NONE) {
-		log_err(id, &e);
-		return DISK_NEED_NOTHING; /* and the start will say so */
-	}
-	log_line(LOG_WARN, "%s: image not clean, is checked", id);
-	check->image = STEAL_FD(image);
-	return DISK_NEED_CHECK;
-}
-
-bool disk_check_end(struct disk_check *check)
-{
-	struct pollfd p = {.fd = check->pidfd, .events = POLLIN};
-	int status = -1;
-	bool good;
-
-	if (check->pidfd < 0)
-		return false;
-	if (poll(&p, 1, 0) != 1) {
-		child_signal(check->pidfd, SIGKILL);
-		poll(&p, 1, -1);
-	}
-	child_reap(check->pidfd, &status);
-	good = disk_image_check_done(check->image, status);
-	own_fd(&check->pidfd);
-	own_fd(&check->image);
-	return good;
 }
 
 /* ---- set-up ---- */

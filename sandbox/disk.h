@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 #include "sandbox/disk_image.h"
+#include "sandbox/disk_job.h"
 #include "sandbox/disk_spare.h"
 
 #define DISK_IMAGE_NAME "disk.img"
@@ -46,6 +47,7 @@ struct disk_want {
 	bool ephemeral; /* in memory, gone when it stops */
 	int map_ns;     /* disk ids -> the slot's ids */
 	uid_t root_uid; /* the slot's root */
+	int *mount;     /* of the image, by a disk_job: taken if used; or -1 */
 };
 
 struct disk_files {
@@ -68,8 +70,8 @@ void disk_root_close(struct disk_root *root);
  * The sandbox's {root,usr}/{upper,work}, made on first use with these
  * limits, which it then keeps.
  * Owns: ${out->mount} is the caller's. Errors: ERR_LIMIT (does not fit),
- * ERR_ARG (no such limits), ERR_STATE (in use, or must be checked:
- * disk_prepare()), ERR_IO. Blocks: 0.1 ms with a spare, else 1 to 5 ms.
+ * ERR_ARG (no such limits), ERR_STATE (in use, or must be checked: ask
+ * disk_prepare() before), ERR_IO. Blocks: 0.1 ms with a spare, else 1 to 5 ms.
  */
 FALLIBLE enum err disk_open(struct disk_root *root, const char *id,
 			    const struct disk_want *want,
@@ -81,35 +83,5 @@ void disk_forsake(const struct disk_root *root, int image_mount);
 
 /** disk_forget(root, id): Its files go: nothing is promised to it then. */
 void disk_forget(struct disk_root *root, const char *id);
-
-/* An image that cannot be mounted yet. */
-struct disk_check {
-	int image; /* locked */
-	pid_t pid;
-	int pidfd;
-};
-
-#define DISK_CHECK_NONE                                                        \
-	{                                                                      \
-		.image = -1, .pid = -1, .pidfd = -1                            \
-	}
-
-enum disk_need {
-	DISK_NEED_NOTHING, /* disk_open() can go on */
-	DISK_NEED_WAIT,    /* still being unmounted: ask again soon */
-	DISK_NEED_CHECK    /* ${check} runs: wait for its pidfd */
-};
-
-/**
- * disk_prepare(root, id, check):
- * To be asked before disk_open(): after a crash of the host an image is
- * checked by a child first. Owns: disk_check_end() when the child has ended
- * or is to be given up.
- */
-enum disk_need disk_prepare(const struct disk_root *root, const char *id,
-			    struct disk_check *check);
-
-/** disk_check_end(check): Reap or kill it; true: the image is fit. */
-bool disk_check_end(struct disk_check *check);
 
 #endif

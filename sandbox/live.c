@@ -152,8 +152,8 @@ void live_end(struct live *l)
 	own_fd(&l->init.report);
 	own_fd(&l->init.go);
 	let_disk_go(l);
-	loop_del(&l->broker->loop, &l->check_watch);
-	disk_check_end(&l->check);
+	loop_del(&l->broker->loop, &l->job_watch);
+	disk_job_close(&l->job);
 	child_signal(l->init.pidfd, SIGKILL);
 	cgroup_kill(&l->broker->cgroups, l->id);
 	child_signal(l->keeper_pidfd, SIGKILL);
@@ -393,8 +393,8 @@ struct live *live_new(struct broker *b, const char *id)
 	l->keeper_pidfd = -1;
 	l->disk = -1;
 	l->slot = BERTH_SLOTS;
-	l->check = (struct disk_check)DISK_CHECK_NONE;
-	l->check_watch.fd = -1;
+	l->job = (struct disk_job)DISK_JOB_NONE;
+	l->job_watch.fd = -1;
 	l->init_watch.fd = l->report_watch.fd = l->keeper_watch.fd = -1;
 	must(strlen(id) == ID_SANDBOX_LEN);
 	memcpy(l->id, id, sizeof(l->id));
@@ -433,7 +433,7 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 	if (r != ERR_NONE)
 		return r;
 	l->slot = f->berth.slot;
-	r = live_layers_open(b, req, &f->berth, &f->layers, e);
+	r = live_layers_open(b, req, &f->berth, &l->job.mount, &f->layers, e);
 	if (r == ERR_NONE)
 		r = cgroup_make(&b->cgroups, l->id, &limits,
 				berth_uid(l->slot, 65533), e);
@@ -487,18 +487,17 @@ static enum err start_now(struct live *l, const struct broker_req *req,
 
 static void on_disk_turn(void *arg);
 
-static void on_check_end(void *arg, uint32_t events)
+static void on_job_end(void *arg, uint32_t events)
 {
 	struct live *l = arg;
 
 	(void)events;
-	loop_del(&l->broker->loop, &l->check_watch);
-	if (disk_check_end(&l->check)) {
-		log_line(LOG_INFO, "%s: image checked: good", l->id);
+	loop_del(&l->broker->loop, &l->job_watch);
+	if (disk_job_end(&l->job)) {
 		on_disk_turn(l);
 		return;
 	}
-	log_line(LOG_ERROR, "%s: image checked: beyond repair", l->id);
+	log_line(LOG_ERROR, "%s: its image cannot be used", l->id);
 	l->failure = (struct spawn_report){.step = SPAWN_MOUNTS};
 	live_end(l);
 }
@@ -510,7 +509,7 @@ static bool disk_turns(struct live *l)
 
 	if (clock_left_ms(l->want_until_ms) == 0)
 		return false;
-	switch (disk_prepare(&l->broker->disks, l->id, &l->check)) {
+	switch (disk_prepare(&l->broker->disks, l->id, &l->job)) {
 	case DISK_NEED_NOTHING:
 		return false;
 	case DISK_NEED_WAIT:
@@ -518,8 +517,8 @@ static bool disk_turns(struct live *l)
 			       clock_mono_ms() + CLEAN_RETRY_MS, on_disk_turn,
 			       l);
 		return true;
-	case DISK_NEED_CHECK:
-		watch(l, &l->check_watch, l->check.pidfd, on_check_end);
+	case DISK_NEED_JOB:
+		watch(l, &l->job_watch, l->job.pidfd, on_job_end);
 		return true;
 	}
 	return false;

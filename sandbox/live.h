@@ -31,9 +31,9 @@ struct live {
 	struct loop_watch init_watch;
 	struct loop_watch report_watch;
 	struct loop_watch keeper_watch;
-	struct loop_watch check_watch;
-	struct disk_check check; /* of an image that was not clean */
-	struct broker_req want;  /* of the start that waits for that */
+	struct loop_watch job_watch;
+	struct disk_job job;    /* an image that is checked or mounted */
+	struct broker_req want; /* of the start that waits for that */
 	int64_t want_until_ms;
 	int disk; /* the image's mount, so that it can be forsaken; or -1 */
 	struct loop_timer timer; /* start deadline; then clean-up retries */

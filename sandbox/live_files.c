@@ -60,8 +60,8 @@ static enum err open_image(struct broker *b, const char *name, int user_ns,
 }
 
 enum err live_layers_open(struct broker *b, const struct broker_req *req,
-			  const struct berth *berth, struct live_layers *out,
-			  struct errinfo *e)
+			  const struct berth *berth, int *image_mount,
+			  struct live_layers *out, struct errinfo *e)
 {
 	OWN(live_layers_close) struct live_layers l = LIVE_LAYERS_NONE;
 	const struct disk_want want = {
@@ -69,6 +69,7 @@ enum err live_layers_open(struct broker *b, const struct broker_req *req,
 	    .ephemeral = (req->flags & BROKER_EPHEMERAL) != 0,
 	    .map_ns = berth->disk_ns,
 	    .root_uid = berth_uid(berth->slot, 0),
+	    .mount = image_mount,
 	};
 	enum err r = open_image(b, req->image, berth->user_ns, &l, e);
 

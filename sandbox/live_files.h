@@ -28,13 +28,14 @@ struct live_layers {
 	}
 
 /**
- * live_layers_open(b, req, berth, out, e):
+ * live_layers_open(b, req, berth, image_mount, out, e):
  * Open the image and the sandbox's files, which are made on first use.
+ * ${image_mount} is what a disk_job has mounted; or -1.
  * Errors: ERR_NOT_FOUND (no such image), ERR_IO; those of disk_open().
  */
 FALLIBLE enum err live_layers_open(struct broker *b,
 				   const struct broker_req *req,
-				   const struct berth *berth,
+				   const struct berth *berth, int *image_mount,
 				   struct live_layers *out, struct errinfo *e);
 void live_layers_close(struct live_layers *l);
 

@@ -140,7 +140,7 @@ class Crash(unittest.TestCase):
         self.crash()
         self.assertEqual(self.restart(), 'none')
         self.kept()
-        self.assertIn('image checked: good', self.stack.said())
+        self.assertIn('not clean, is checked', self.stack.said())
         self.assertEqual(self.box.sh('echo more >>/workspace/x').code, 0)
         self.assertEqual(self.stack.broker(stack.STOP, self.box.id), 'none')
         self.assertEqual(self.restart(), 'none')

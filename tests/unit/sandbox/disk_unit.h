@@ -127,10 +127,13 @@ static inline int disk_unit_loops_soon(const struct disk_unit *u, int want)
 static inline struct disk_want disk_unit_want(const struct disk_unit *u,
 					      uint64_t bytes, uint64_t inodes)
 {
+	static int none = -1;
+
 	return (struct disk_want){
 	    .limits = {.bytes = bytes, .inodes = inodes},
 	    .map_ns = u->berth.disk_ns,
 	    .root_uid = berth_uid(u->berth.slot, 0),
+	    .mount = &none,
 	};
 }
 

@@ -125,23 +125,68 @@ static void a_device_is_free_after_the_last_descriptor(void **state)
 	assert_int_equal(disk_unit_loops_soon(u, 0), 0);
 }
 
+static enum disk_need wait_for(struct disk_unit *u, const char *id,
+			       struct disk_job *job)
+{
+	enum disk_need need;
+
+	while ((need = disk_prepare(&u->root, id, job)) == DISK_NEED_JOB) {
+		struct pollfd p = {.fd = job->pidfd, .events = POLLIN};
+
+		assert_int_equal(poll(&p, 1, 30000), 1);
+		assert_true(disk_job_end(job));
+	}
+	return need;
+}
+
 static void an_image_is_never_mounted_twice(void **state)
 {
 	struct disk_unit *u = *state;
-	struct disk_check c = DISK_CHECK_NONE;
+	struct disk_job job = DISK_JOB_NONE, other = DISK_JOB_NONE;
 	OWN(own_fd) int m = -1;
 
 	if (!disk_unit_loop(u))
 		return;
 	m = open_it(u, A, 16 * MIB, 0);
 	assert_true(m >= 0);
-	assert_int_equal(disk_prepare(&u->root, A, &c), DISK_NEED_WAIT);
+	assert_int_equal(disk_prepare(&u->root, A, &job), DISK_NEED_WAIT);
 	assert_int_equal(refused(u, A, 16 * MIB), ERR_STATE);
 	own_fd(&m);
 	assert_int_equal(disk_unit_loops_soon(u, 0), 0);
-	assert_int_equal(disk_prepare(&u->root, A, &c), DISK_NEED_NOTHING);
+	assert_int_equal(wait_for(u, A, &job), DISK_NEED_NOTHING);
+	assert_true(job.mount >= 0);
+	assert_int_equal(disk_prepare(&u->root, A, &other), DISK_NEED_WAIT);
+	assert_int_equal(refused(u, A, 16 * MIB), ERR_STATE);
+	disk_job_close(&job);
+	assert_int_equal(disk_unit_loops_soon(u, 0), 0);
 	m = open_it(u, A, 16 * MIB, 0);
 	assert_true(m >= 0);
+}
+
+static void what_a_child_mounted_is_used(void **state)
+{
+	struct disk_unit *u = *state;
+	struct disk_job job = DISK_JOB_NONE;
+	struct disk_files f = {.mount = -1};
+	struct disk_want want;
+	struct errinfo e;
+	int m;
+
+	if (!disk_unit_loop(u))
+		return;
+	m = open_it(u, A, 16 * MIB, 0);
+	put_file(m, "root/upper/file");
+	own_fd(&m);
+	assert_int_equal(disk_unit_loops_soon(u, 0), 0);
+	assert_int_equal(wait_for(u, A, &job), DISK_NEED_NOTHING);
+	want = disk_unit_want(u, 16 * MIB, 0);
+	want.mount = &job.mount;
+	assert_int_equal(disk_open(&u->root, A, &want, &f, &e), ERR_NONE);
+	assert_int_equal(job.mount, -1);
+	assert_true(f.image && f.bounded);
+	assert_int_equal(faccessat(f.mount, "root/upper/file", F_OK, 0), 0);
+	assert_int_equal(disk_unit_loops(u), 1);
+	own_fd(&f.mount);
 }
 
 /* A's image as a crash of the host would leave it, as B's: taken while it is
@@ -173,37 +218,51 @@ static void crash(struct disk_unit *u)
 static void after_a_crash_an_image_is_checked_first(void **state)
 {
 	struct disk_unit *u = *state;
-	struct disk_check c = DISK_CHECK_NONE, other = DISK_CHECK_NONE;
-	struct pollfd p = {.events = POLLIN};
+	struct disk_job job = DISK_JOB_NONE, other = DISK_JOB_NONE;
 	OWN(own_fd) int m = -1;
 
 	if (!disk_unit_loop(u))
 		return;
 	crash(u);
 	assert_int_equal(refused(u, B, 16 * MIB), ERR_STATE);
-	assert_int_equal(disk_prepare(&u->root, B, &c), DISK_NEED_CHECK);
+	assert_int_equal(disk_prepare(&u->root, B, &job), DISK_NEED_JOB);
+	assert_int_equal(job.socket, -1);
 	assert_int_equal(disk_prepare(&u->root, B, &other), DISK_NEED_WAIT);
-	p.fd = c.pidfd;
-	assert_int_equal(poll(&p, 1, 30000), 1);
-	assert_true(disk_check_end(&c));
-	assert_int_equal(disk_prepare(&u->root, B, &c), DISK_NEED_NOTHING);
+	disk_job_close(&job);
+	assert_int_equal(wait_for(u, B, &job), DISK_NEED_NOTHING);
+	disk_job_close(&job);
+	assert_int_equal(disk_unit_loops_soon(u, 0), 0);
 	m = open_it(u, B, 16 * MIB, 0);
 	assert_int_equal(faccessat(m, "root/upper/file", F_OK, 0), 0);
 }
 
-static void a_check_can_be_given_up(void **state)
+static void a_job_can_be_given_up(void **state)
 {
 	struct disk_unit *u = *state;
-	struct disk_check c = DISK_CHECK_NONE;
+	struct disk_job job = DISK_JOB_NONE;
+	int m;
 
 	if (!disk_unit_loop(u))
 		return;
 	crash(u);
-	assert_int_equal(disk_prepare(&u->root, B, &c), DISK_NEED_CHECK);
-	disk_check_end(&c);
-	assert_int_equal(c.pidfd, -1);
-	assert_int_equal(c.image, -1);
-	assert_false(disk_check_end(&c));
+	assert_int_equal(disk_unit_loops_soon(u, 0), 0);
+	/* A check, then mounts at whatever step they are. */
+	assert_int_equal(disk_prepare(&u->root, B, &job), DISK_NEED_JOB);
+	disk_job_close(&job);
+	for (unsigned us = 0; us < 20000; us += 1000) {
+		while (disk_prepare(&u->root, A, &job) == DISK_NEED_WAIT)
+			usleep(1000);
+		usleep(us);
+		disk_job_close(&job);
+		assert_int_equal(job.pidfd, -1);
+		assert_int_equal(job.image, -1);
+		assert_int_equal(job.mount, -1);
+		assert_false(disk_job_end(&job));
+	}
+	assert_int_equal(disk_unit_loops_soon(u, 0), 0);
+	m = open_it(u, A, 16 * MIB, 0);
+	assert_true(m >= 0);
+	own_fd(&m);
 }
 
 static void a_blank_image_is_made_anew(void **state)
@@ -402,7 +461,7 @@ static void killed_after_any_step_nothing_stays(void **state)
 	if (!disk_unit_loop(u))
 		return;
 	for (int last = 0; last <= 6; last++) {
-		struct disk_check c = DISK_CHECK_NONE;
+		struct disk_job job = DISK_JOB_NONE;
 		pid_t pid = fork();
 		int status, m;
 
@@ -412,8 +471,9 @@ static void killed_after_any_step_nothing_stays(void **state)
 		assert_true(WIFSIGNALED(status));
 		assert_int_equal(disk_unit_loops_soon(u, 0), 0);
 		/* And what is there can be used at once. */
-		assert_int_equal(disk_prepare(&u->root, A, &c),
-				 DISK_NEED_NOTHING);
+		assert_int_equal(wait_for(u, A, &job), DISK_NEED_NOTHING);
+		disk_job_close(&job);
+		assert_int_equal(disk_unit_loops_soon(u, 0), 0);
 		m = open_it(u, A, 16 * MIB, 1024);
 		assert_true(m >= 0);
 		own_fd(&m);
@@ -459,8 +519,9 @@ int main(void)
 	    CASE(files_are_there_the_next_time),
 	    CASE(a_device_is_free_after_the_last_descriptor),
 	    CASE(an_image_is_never_mounted_twice),
+	    CASE(what_a_child_mounted_is_used),
 	    CASE(after_a_crash_an_image_is_checked_first),
-	    CASE(a_check_can_be_given_up),
+	    CASE(a_job_can_be_given_up),
 	    CASE(a_blank_image_is_made_anew),
 	    CASE(what_does_not_fit_is_refused),
 	    CASE(what_is_promised_is_known_after_a_restart),
