@@ -57,8 +57,9 @@ bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
 /**
  * session_enter(x, id, spawn, fds, e):
  * Start ${x}, or put it behind those of its session, which is made if there
- * is none (with KF_SESSION_HAVE: ERR_NOT_FOUND, "session"). Owns: takes what ${spawn} holds and the three descriptors on
- * success. Errors: as session_new() and init_link_spawn().
+ * is none (with KF_SESSION_HAVE: ERR_NOT_FOUND, "session"). Owns: takes what
+ * ${spawn} holds and the three descriptors on success.
+ * Errors: as session_new() and init_link_spawn().
  */
 FALLIBLE enum err session_enter(struct exec *x, const char *id,
 				struct buf *spawn, int fds[WIRE_FDS_MAX],

@@ -123,7 +123,11 @@ enum err node_end_set(struct store_conn *c, const char *sandbox, const char *id,
 	stmt_int(&q, ":stdout_bytes", node_count(end->stdout_bytes));
 	stmt_int(&q, ":stderr_bytes", node_count(end->stderr_bytes));
 	stmt_int(&q, ":dropped_bytes", node_count(end->dropped_bytes));
-	return stmt_run(&q, NULL, e);
+	r = stmt_run(&q, NULL, e);
+	if (r == ERR_NONE && kind == EXEC_PROCESS)
+		r = node_row_do(c, STMT_PROCESS_CLEANUP, sandbox, NULL, NULL,
+				e);
+	return r;
 }
 
 static enum err node_gone_one(struct store_conn *c, enum stmt_id id,
@@ -149,6 +153,9 @@ enum err node_gone(struct store_conn *c, const char *sandbox, int64_t ended_ms,
 	if (r == ERR_NONE)
 		r = node_gone_one(c, STMT_PROCESS_GONE, sandbox, ended_ms, e);
 	if (r == ERR_NONE)
+		r = node_row_do(c, STMT_PROCESS_CLEANUP, sandbox, NULL, NULL,
+				e);
+	if (r == ERR_NONE)
 		r = node_gone_one(c, STMT_CONTEXT_GONE, sandbox, ended_ms, e);
 	return r;
 }
@@ -166,6 +173,10 @@ enum err node_forget(struct store_conn *c, const char *sandbox,
 		r = node_row_do(c, STMT_PROCESS_FORGET, sandbox, NULL, NULL, e);
 	if (r == ERR_NONE)
 		r = node_row_do(c, STMT_CONTEXT_FORGET, sandbox, NULL, NULL, e);
+	if (r == ERR_NONE)
+		r = node_row_do(c, STMT_SESSION_FORGET, sandbox, NULL, NULL, e);
+	if (r == ERR_NONE)
+		r = node_row_do(c, STMT_RETRY_FORGET, sandbox, NULL, NULL, e);
 	return r == ERR_NONE ? tx_commit(&t, e) : r;
 }
 

@@ -34,6 +34,9 @@ static enum err process_row(struct stmt *q, struct node_process *out,
 	p.cwd = stmt_col_dup(q, 6);
 	p.started_ms = stmt_col_int(q, 7);
 	node_row_end(q, 8, &p.end);
+	stmt_col_copy(q, 15, p.exec, sizeof(p.exec));
+	stmt_col_copy(q, 16, p.session, sizeof(p.session));
+	stmt_col_copy(q, 17, p.failure, sizeof(p.failure));
 	r = stmt_copied(q, e);
 	if (r != ERR_NONE)
 		return r;
@@ -46,6 +49,7 @@ enum err node_process_add(struct store_conn *c,
 			  const struct node_process_new *n, struct errinfo *e)
 {
 	OWN(stmt_end) struct stmt q = STMT_INIT;
+	uint64_t made = 0;
 	enum err r = stmt_use(c, STMT_PROCESS_ADD, &q, e);
 
 	if (r != ERR_NONE)
@@ -55,6 +59,27 @@ enum err node_process_add(struct store_conn *c,
 	stmt_int(&q, ":auto_cleanup", n->auto_cleanup);
 	stmt_cut(&q, ":command", n->command, NODE_COMMAND_MAX);
 	stmt_cut(&q, ":cwd", n->cwd, NODE_CWD_MAX);
+	stmt_int(&q, ":now", clock_unix_ms());
+	stmt_text(&q, ":exec", n->exec != NULL ? n->exec : n->id);
+	stmt_text(&q, ":session", n->session);
+	r = stmt_run(&q, &made, e);
+	if (r == ERR_NONE && made == 0)
+		return err_set(e, ERR_EXISTS, 0, "process id");
+	return r;
+}
+
+enum err node_process_fail(struct store_conn *c, const char *sandbox,
+			   const char *id, const char *why, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	struct node_process *room;
+	enum err r = stmt_use(c, STMT_PROCESS_FAIL, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":sandbox", sandbox);
+	stmt_text(&q, ":id", id);
+	stmt_cut(&q, ":failure", why, sizeof(room->failure) - 1);
 	stmt_int(&q, ":now", clock_unix_ms());
 	return stmt_run(&q, NULL, e);
 }

@@ -16,6 +16,9 @@ struct node_process {
 	char *cwd;
 	int64_t started_ms;
 	struct node_end end; /* when state is NODE_ENDED */
+	id_text_t exec;      /* what its keeper and its log call it */
+	id_text_t session;   /* "": none */
+	char failure[160];   /* why it did not start; "" */
 };
 
 struct node_process_list {
@@ -30,12 +33,18 @@ struct node_process_new {
 	const char *command;
 	const char *cwd;
 	bool auto_cleanup;
+	const char *exec; /* NULL: as the id */
+	const char *session;
 };
 
 void node_process_free(struct node_process *p);
 void node_process_list_free(struct node_process_list *l);
 
-/** node_process_add(c, n, e): As running, started now. Errors: ERR_EXISTS. */
+/**
+ * node_process_add(c, n, e):
+ * As running, started now; takes the place of one that failed to start.
+ * Errors: ERR_EXISTS.
+ */
 FALLIBLE enum err node_process_add(struct store_conn *c,
 				   const struct node_process_new *n,
 				   struct errinfo *e);
@@ -44,6 +53,11 @@ FALLIBLE enum err node_process_add(struct store_conn *c,
 FALLIBLE enum err node_process_pid(struct store_conn *c, const char *sandbox,
 				   const char *id, uint32_t pid,
 				   struct errinfo *e);
+
+/** node_process_fail(c, sandbox, id, why, e): It did not start. */
+FALLIBLE enum err node_process_fail(struct store_conn *c, const char *sandbox,
+				    const char *id, const char *why,
+				    struct errinfo *e);
 
 /** node_process_remove(c, sandbox, id, e): Not there: fine. */
 FALLIBLE enum err node_process_remove(struct store_conn *c, const char *sandbox,

@@ -23,16 +23,17 @@ static const struct {
 
 /* Tables that may be read, by a view or directly; all others may not. */
 static const char *const sql_tables[] = {
-    "tenants",  "api_keys",      "sandboxes", "ports",       "audit",
-    "plans",    "tenant_limits", "denials",   "executions",  "processes",
-    "contexts", "logs",          "chunks",    "sandbox_logs"};
+    "tenants",  "api_keys",      "sandboxes", "ports",        "audit",
+    "plans",    "tenant_limits", "denials",   "executions",   "processes",
+    "contexts", "logs",          "chunks",    "sandbox_logs", "sessions"};
 
 #define TABLES (sizeof(sql_tables) / sizeof(sql_tables[0]))
 
 static const char *const sql_secrets[][2] = {{"api_keys", "hash"},
 					     {"sandboxes", "env"},
 					     {"ports", "token"},
-					     {"contexts", "env"}};
+					     {"contexts", "env"},
+					     {"sessions", "env"}};
 
 #define SECRETS (sizeof(sql_secrets) / sizeof(sql_secrets[0]))
 
