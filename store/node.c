@@ -105,9 +105,9 @@ static int64_t node_count(uint64_t v)
 	return v > INT64_MAX ? INT64_MAX : (int64_t)v;
 }
 
-enum err node_end_set(struct store_conn *c, const char *sandbox, const char *id,
-		      enum exec_kind kind, const struct node_end *end,
-		      struct errinfo *e)
+static enum err node_end_row(struct store_conn *c, const char *sandbox,
+			     const char *id, enum exec_kind kind,
+			     const struct node_end *end, struct errinfo *e)
 {
 	OWN(stmt_end) struct stmt q = STMT_INIT;
 	enum err r = stmt_use(c, node_end_stmt(kind), &q, e);
@@ -123,7 +123,15 @@ enum err node_end_set(struct store_conn *c, const char *sandbox, const char *id,
 	stmt_int(&q, ":stdout_bytes", node_count(end->stdout_bytes));
 	stmt_int(&q, ":stderr_bytes", node_count(end->stderr_bytes));
 	stmt_int(&q, ":dropped_bytes", node_count(end->dropped_bytes));
-	r = stmt_run(&q, NULL, e);
+	return stmt_run(&q, NULL, e);
+}
+
+enum err node_end_set(struct store_conn *c, const char *sandbox, const char *id,
+		      enum exec_kind kind, const struct node_end *end,
+		      struct errinfo *e)
+{
+	enum err r = node_end_row(c, sandbox, id, kind, end, e);
+
 	if (r == ERR_NONE && kind == EXEC_PROCESS)
 		r = node_row_do(c, STMT_PROCESS_CLEANUP, sandbox, NULL, NULL,
 				e);

@@ -9,6 +9,8 @@ static const char *const released[][2] = {
      "32b34f439165a3959cd1920fb7139687f23fec5aacbec5626a4705cebd5062dd"},
     {"node_0001_init",
      "6706a56dd53adef699a31ecd607bcee58aadd2a9d0fd8e74a7aa148c30f16be2"},
+    {"node_0002_sessions",
+     "510f05a17c94e9815c3a34e1c8190c999438f1b40c801849d0391949f9748e22"},
 };
 
 #define RELEASED (sizeof(released) / sizeof(released[0]))

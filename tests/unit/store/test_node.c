@@ -25,11 +25,12 @@ static void add_execution(struct unit *u, const char *box, const char *id)
 
 static void add_process(struct unit *u, const char *box, const char *id)
 {
-	const struct node_process_new n = {.sandbox = box,
-					   .id = id,
-					   .command = "sleep 1",
-					   .cwd = "/",
-					   .auto_cleanup = true};
+	const struct node_process_new n = {
+	    .sandbox = box,
+	    .id = id,
+	    .command = "sleep 1",
+	    .cwd = "/",
+	};
 
 	OK(node_process_add(u->c, &n, &u->e));
 }
@@ -176,7 +177,7 @@ static void only_ended_processes_are_cleaned_up(void **state)
 	assert_int_equal(l.n, 1);
 	assert_string_equal(l.rows[0].id, "p2");
 	assert_int_equal(l.rows[0].pid, 77);
-	assert_true(l.rows[0].auto_cleanup);
+	assert_false(l.rows[0].auto_cleanup);
 }
 
 static void a_context_outlives_its_kernel(void **state)

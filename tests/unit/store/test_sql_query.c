@@ -178,6 +178,8 @@ static void secrets_cannot_be_read_by_any_way(void **state)
 	    "SELECT token FROM main.ports",
 	    "SELECT env FROM node.contexts",
 	    "SELECT max(env) FROM node.contexts",
+	    "SELECT env FROM node.sessions",
+	    "SELECT answer FROM node.idempotency",
 	    "SELECT env FROM sandboxes",
 	    "SELECT token FROM ports",
 	};
@@ -194,7 +196,8 @@ static void every_column_was_decided_on(void **state)
 	const int64_t want[STORE_DBS] = {
 	    4 + 7 + 30 + 5 + 6 /* tenants, keys, sandboxes, ports, audit */
 		+ 18 + 18,     /* plans, tenant_limits */
-	    15 + 15 + 17,      /* executions, processes, contexts */
+	    15 + 18 + 17       /* executions, processes, contexts */
+		+ 6 + 6,       /* sessions, idempotency (may not be read) */
 	    9 + 5 + 2,         /* logs, chunks, sandbox_logs */
 	};
 
