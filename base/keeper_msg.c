@@ -57,6 +57,7 @@ void keeper_put_end(struct buf *b, const struct keeper_end *end)
 	wire_u64(b, end->stderr_bytes);
 	wire_u64(b, end->dropped_bytes);
 	wire_i64(b, end->duration_ms);
+	keeper_put_hits(b, &end->hits);
 }
 
 static bool keeper_get_end(const char *data, size_t len, struct keeper_end *end)
@@ -75,7 +76,10 @@ static bool keeper_get_end(const char *data, size_t len, struct keeper_end *end)
 	end->stderr_bytes = wire_in_u64(&in);
 	end->dropped_bytes = wire_in_u64(&in);
 	end->duration_ms = wire_in_i64(&in);
-	if (!end_reason_ok(reason))
+	end->hits = (struct keeper_hits){0};
+	/* Ends that were stored before there were hits have none. */
+	if ((in.p < in.end && !keeper_get_hits(&in, &end->hits)) ||
+	    !end_reason_ok(reason))
 		return false;
 	end->reason = (enum end_reason)reason;
 	return wire_in_done(&in);
@@ -112,6 +116,7 @@ void keeper_put_item(struct buf *b, const struct keeper_item *item)
 	wire_u64(b, item->next);
 	wire_i64(b, item->started_ms);
 	wire_i64(b, item->ended_ms);
+	keeper_put_hits(b, &item->hits);
 }
 
 enum err keeper_get_item(const struct wire_msg *msg, struct keeper_item *item,
@@ -128,8 +133,9 @@ enum err keeper_get_item(const struct wire_msg *msg, struct keeper_item *item,
 	v.next = wire_in_u64(&in);
 	v.started_ms = wire_in_i64(&in);
 	v.ended_ms = wire_in_i64(&in);
-	if (msg->type != KM_ITEM || !wire_in_done(&in) || kind < EXEC_CALL ||
-	    kind > EXEC_RUN || state < EXEC_STARTING || state > EXEC_ENDED ||
+	if (msg->type != KM_ITEM || !keeper_get_hits(&in, &v.hits) ||
+	    !wire_in_done(&in) || kind < EXEC_CALL || kind > EXEC_RUN ||
+	    state < EXEC_STARTING || state > EXEC_ENDED ||
 	    (reason != END_NONE && !end_reason_ok(reason)))
 		return err_set(e, ERR_PEER, 0, "malformed item");
 	v.kind = (enum exec_kind)kind;

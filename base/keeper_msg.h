@@ -56,7 +56,8 @@
  *  GAP      u64 first: events before it were dropped
  *  REPLAYED
  *  ITEM     str id, u8 kind, u8 state, u32 pid, i32 exit_code, u8 reason,
- *           u64 first, u64 next, i64 started_ms, i64 ended_ms (0: running)
+ *           u64 first, u64 next, i64 started_ms, i64 ended_ms (0: running),
+ *           hits (keeper_hit.h)
  *  OK
  *  USAGE_IS u64 disk used, limit (bytes), u64 inodes used, limit,
  *           u64 memory used, limit (bytes), u64 pids used, limit
@@ -69,7 +70,7 @@
  *  END             i32 exit_code, u8 signal (0: none), u8 reason,
  *                  u8 bits (1: kernel lost, 2: a session's shell ended before
  *                  its command did), u64 stdout_bytes, u64 stderr_bytes,
- *                  u64 dropped_bytes, i64 duration_ms
+ *                  u64 dropped_bytes, i64 duration_ms, hits (keeper_hit.h)
  */
 #ifndef BASE_KEEPER_MSG_H
 #define BASE_KEEPER_MSG_H
@@ -78,6 +79,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/keeper_hit.h"
 #include "base/wire.h"
 
 enum keeper_msg {
@@ -124,8 +126,9 @@ enum keeper_flag {
 	KF_STDIN_FD = 16,     /* fds carry stdin … */
 	KF_STDOUT_FD = 32,    /* … stdout: not read by the keeper */
 	KF_STDERR_FD = 64,
-	KF_FORKED = 128,      /* the program is forked from a zygote */
-	KF_SESSION_HAVE = 256 /* ERR_NOT_FOUND rather than a new session */
+	KF_FORKED = 128,       /* the program is forked from a zygote */
+	KF_SESSION_HAVE = 256, /* ERR_NOT_FOUND rather than a new session */
+	KF_WALL = 512 /* timeout_ms is the sandbox's limit, not the caller's */
 };
 
 enum exec_kind {
@@ -181,6 +184,7 @@ struct keeper_end {
 	uint64_t stderr_bytes;
 	uint64_t dropped_bytes;
 	int64_t duration_ms;
+	struct keeper_hits hits;
 };
 
 struct keeper_event {
@@ -203,6 +207,7 @@ struct keeper_item {
 	uint64_t next;
 	int64_t started_ms;
 	int64_t ended_ms;
+	struct keeper_hits hits;
 };
 
 /* A limit of 0: there is none, or the use cannot be told. */

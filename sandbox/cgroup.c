@@ -382,6 +382,9 @@ int cgroup_usage_file(const struct cgroup_root *root, const char *id,
 				   CGROUP_MEMORY},
 	    [CGROUP_PIDS_NOW] = {"pids.current", "pids.current", CGROUP_PIDS},
 	    [CGROUP_PIDS_MAX] = {"pids.max", "pids.max", CGROUP_PIDS},
+	    [CGROUP_MEMORY_PEAK] = {"memory.peak", "memory.max_usage_in_bytes",
+				    CGROUP_MEMORY},
+	    [CGROUP_PIDS_EVENTS] = {"pids.events", "pids.events", CGROUP_PIDS},
 	};
 	char path[96];
 

@@ -94,7 +94,9 @@ enum cgroup_usage {
 	CGROUP_MEMORY_NOW, /* bytes */
 	CGROUP_MEMORY_MAX,
 	CGROUP_PIDS_NOW,
-	CGROUP_PIDS_MAX
+	CGROUP_PIDS_MAX,
+	CGROUP_MEMORY_PEAK, /* bytes */
+	CGROUP_PIDS_EVENTS  /* lines; "max N": so many forks were refused */
 };
 
 /** cgroup_usage_file(root, id, what): A descriptor whose text is that

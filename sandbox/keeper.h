@@ -81,7 +81,7 @@ struct exec {
 	uint32_t status;
 	enum end_reason kill_reason;
 	int kill_stage;
-	uint64_t oom_before;
+	struct usage_counts from; /* as it began */
 	struct keeper_end end;
 	uint64_t acked; /* the recorder has it up to here */
 	/* who waits for STARTED */
@@ -113,6 +113,7 @@ struct keeper {
 	int64_t init_said_ms;
 	int null_fd;
 	struct usage_fds usage;
+	struct usage_counts told; /* in ENDs so far */
 	uid_t warren_uid;
 	uint32_t next_tag;
 	struct exec *execs, *execs_last;

@@ -78,6 +78,7 @@ enum err exec_new(struct keeper *k, const char *id, enum exec_kind kind,
 		x->turn.fds[i] = -1;
 	x->started_ms = clock_unix_ms();
 	x->started_mono = clock_mono_ms();
+	usage_counts(&k->usage, &x->from);
 	ring_init(&x->ring, ring_bytes);
 	x->prev = k->execs_last;
 	if (x->prev != NULL)
@@ -131,6 +132,7 @@ void exec_item(const struct exec *x, struct keeper_item *item)
 	    .next = x->ring.next,
 	    .started_ms = x->started_ms,
 	    .ended_ms = x->ended_ms,
+	    .hits = x->end.hits,
 	};
 }
 
@@ -357,10 +359,29 @@ static void on_timeout(void *arg)
 
 /* ---- endings ---- */
 
+/* The limits that were hit while it ran. What the recorder will not hear of
+ * is left for another to tell. */
+static void exec_hits(struct exec *x)
+{
+	struct keeper *k = x->keeper;
+	struct keeper_hits *hits = &x->end.hits;
+
+	usage_hits(&k->usage, &x->from, x->kind != EXEC_FS ? &k->told : NULL,
+		   hits);
+	if (x->end.reason == END_DISK_LIMIT)
+		usage_disk_hit(&k->usage, hits);
+	if (x->end.reason == END_TIMED_OUT && x->timeout_ms > 0)
+		hits->of[(x->flags & KF_WALL) != 0 ? HIT_WALL : HIT_TIME] =
+		    (struct keeper_hit){.limit = x->timeout_ms,
+					.used = (uint64_t)x->end.duration_ms,
+					.hits = 1,
+					.fresh = 1};
+}
+
 void exec_finish(struct exec *x, const struct keeper_end *end)
 {
 	struct keeper *k = x->keeper;
-	OWN(buf_free) struct buf b = BUF_INIT(256);
+	OWN(buf_free) struct buf b = BUF_INIT(64 + KEEPER_HITS_LEN);
 
 	must(x->state != EXEC_ENDED);
 	loop_timer_del(&k->loop, &x->timer);
@@ -369,6 +390,7 @@ void exec_finish(struct exec *x, const struct keeper_end *end)
 	x->end.stderr_bytes = x->err.bytes;
 	x->end.dropped_bytes = x->ring.dropped_bytes;
 	x->end.duration_ms = clock_mono_ms() - x->started_mono;
+	exec_hits(x);
 	x->ended_ms = clock_unix_ms();
 	x->state = EXEC_ENDED;
 	k->nlive--;
@@ -395,9 +417,10 @@ void exec_finish(struct exec *x, const struct keeper_end *end)
 static void exec_verdict(const struct exec *x, struct keeper_end *end)
 {
 	const struct usage_fds *u = &x->keeper->usage;
-	bool oom = usage_oom_count(u) > x->oom_before;
+	struct keeper_hits hits = {0};
 	int code = x->signalled ? 128 + (int)x->status : (int)x->status;
 
+	usage_hits(u, &x->from, NULL, &hits);
 	*end = (struct keeper_end){
 	    .exit_code = code,
 	    .signal = x->signalled ? (uint8_t)x->status : 0,
@@ -408,7 +431,7 @@ static void exec_verdict(const struct exec *x, struct keeper_end *end)
 		end->exit_code = EXIT_TIMED_OUT;
 	if (x->kill_reason != END_NONE)
 		end->reason = x->kill_reason;
-	else if (oom && code == 128 + SIGKILL)
+	else if (hits.of[HIT_MEMORY].hits > 0 && code == 128 + SIGKILL)
 		end->reason = END_OUT_OF_MEMORY;
 	else if ((!x->signalled || code == 128 + SIGBUS) && code != 0 &&
 		 usage_disk_full(u))
@@ -459,7 +482,6 @@ void exec_spawned(struct exec *x, uint32_t pid)
 	loop_timer_del(&x->keeper->loop, &x->timer);
 	x->state = EXEC_RUNNING;
 	x->pid = pid;
-	x->oom_before = usage_oom_count(&x->keeper->usage);
 	wire_u32(&b, pid);
 	client_say(x->starter, KM_STARTED, x->starter_tag, &b);
 	x->starter = NULL;

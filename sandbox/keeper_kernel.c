@@ -89,6 +89,7 @@ static void kernel_next(struct kernel *kn)
 	kn->queue = run->next_run;
 	run->next_run = NULL;
 	kn->current = run;
+	usage_counts(&run->keeper->usage, &run->from);
 	if (run->timeout_ms > 0)
 		loop_timer_set(&run->keeper->loop, &run->timer,
 			       clock_mono_ms() + (int64_t)run->timeout_ms,

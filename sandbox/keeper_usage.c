@@ -42,15 +42,28 @@ static bool text_of(int fd, char text[1024])
 	return true;
 }
 
-uint64_t usage_oom_count(const struct usage_fds *u)
+/* The number after ${key} and a blank, at the beginning of a line. */
+static uint64_t count_of(int fd, const char *key)
 {
 	char text[1024];
-	const char *at;
+	size_t n = strlen(key);
+	const char *at = text;
 
-	if (!text_of(u->fd[USAGE_OOM], text))
+	if (!text_of(fd, text))
 		return 0;
-	at = strstr(text, "oom_kill ");
-	return at != NULL ? strtoull(at + 9, NULL, 10) : 0;
+	while (strncmp(at, key, n) != 0 || at[n] != ' ') {
+		at = strchr(at, '\n');
+		if (at == NULL)
+			return 0;
+		at++;
+	}
+	return strtoull(at + n, NULL, 10);
+}
+
+void usage_counts(const struct usage_fds *u, struct usage_counts *out)
+{
+	out->oom = count_of(u->fd[USAGE_OOM], "oom_kill");
+	out->pids = count_of(u->fd[USAGE_PIDS_EVENTS], "max");
 }
 
 /* "max", and what v1 has for it, is 0: none. */
@@ -71,6 +84,51 @@ bool usage_disk_full(const struct usage_fds *u)
 
 	return u->fd[USAGE_DISK] >= 0 && fstatvfs(u->fd[USAGE_DISK], &s) == 0 &&
 	       (s.f_bavail == 0 || s.f_favail == 0);
+}
+
+static void hit(struct keeper_hit *h, uint64_t now, uint64_t from,
+		uint64_t *told)
+{
+	if (now <= from)
+		return;
+	h->hits = now - from;
+	if (told == NULL || now <= *told)
+		return;
+	h->fresh = now - *told;
+	*told = now;
+}
+
+void usage_hits(const struct usage_fds *u, const struct usage_counts *from,
+		struct usage_counts *told, struct keeper_hits *out)
+{
+	struct keeper_hit *memory = &out->of[HIT_MEMORY];
+	struct keeper_hit *pids = &out->of[HIT_PIDS];
+	struct usage_counts now;
+
+	usage_counts(u, &now);
+	hit(memory, now.oom, from->oom, told != NULL ? &told->oom : NULL);
+	hit(pids, now.pids, from->pids, told != NULL ? &told->pids : NULL);
+	if (memory->hits > 0) {
+		memory->limit = number_of(u->fd[USAGE_MEMORY_MAX]);
+		memory->used = number_of(u->fd[USAGE_MEMORY_PEAK]);
+	}
+	if (pids->hits > 0) /* all of them, when it was refused */
+		pids->used = pids->limit = number_of(u->fd[USAGE_PIDS_MAX]);
+}
+
+void usage_disk_hit(const struct usage_fds *u, struct keeper_hits *out)
+{
+	struct keeper_usage all;
+	bool inodes;
+
+	usage_read(u, &all);
+	inodes = all.inodes_used >= all.inodes_limit;
+	out->of[inodes ? HIT_INODES : HIT_DISK] = (struct keeper_hit){
+	    .limit = inodes ? all.inodes_limit : all.disk_limit,
+	    .used = inodes ? all.inodes_used : all.disk_used,
+	    .hits = 1,
+	    .fresh = 1,
+	};
 }
 
 void usage_read(const struct usage_fds *u, struct keeper_usage *out)

@@ -21,7 +21,9 @@
 	X(MEMORY_MAX, 'M')                                                     \
 	X(PIDS, 'p')                                                           \
 	X(PIDS_MAX, 'P')                                                       \
-	X(DISK, 'd')
+	X(DISK, 'd')                                                           \
+	X(MEMORY_PEAK, 'k')                                                    \
+	X(PIDS_EVENTS, 'e')
 
 enum usage_file {
 #define X(name, letter) USAGE_##name,
@@ -36,7 +38,7 @@ struct usage_fds {
 
 #define USAGE_FDS_NONE                                                         \
 	{                                                                      \
-		.fd = { -1, -1, -1, -1, -1, -1 }                               \
+		.fd = { -1, -1, -1, -1, -1, -1, -1, -1 }                       \
 	}
 
 /** usage_letter(f): The letter of one of the descriptors. */
@@ -46,11 +48,28 @@ char usage_letter(enum usage_file f);
  * as the letters name them. False: an unknown letter. */
 bool usage_fds_named(struct usage_fds *u, const char *letters, int first);
 
-/** usage_oom_count(u): How often the kernel killed for memory. */
-uint64_t usage_oom_count(const struct usage_fds *u);
+/* How often the kernel has refused since the sandbox's start. */
+struct usage_counts {
+	uint64_t oom;  /* killed for memory */
+	uint64_t pids; /* did not fork or clone */
+};
+
+/** usage_counts(u, out): As of now. */
+void usage_counts(const struct usage_fds *u, struct usage_counts *out);
+
+/**
+ * usage_hits(u, from, told, out):
+ * What the counts rose by since ${from}, with limits and uses; ${told} (NULL:
+ * nobody asks) is what was told before of them, and is moved on.
+ */
+void usage_hits(const struct usage_fds *u, const struct usage_counts *from,
+		struct usage_counts *told, struct keeper_hits *out);
 
 /** usage_disk_full(u): Not one block, or not one inode, is free. */
 bool usage_disk_full(const struct usage_fds *u);
+
+/** usage_disk_hit(u, out): Whichever of both it is, as a hit. */
+void usage_disk_hit(const struct usage_fds *u, struct keeper_hits *out);
 
 /** usage_read(u, out): All of it; what cannot be told is 0. */
 void usage_read(const struct usage_fds *u, struct keeper_usage *out);

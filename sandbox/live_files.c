@@ -91,7 +91,9 @@ void live_usage_open(struct broker *b, const char *id,
 	} numbers[] = {{USAGE_MEMORY, CGROUP_MEMORY_NOW},
 		       {USAGE_MEMORY_MAX, CGROUP_MEMORY_MAX},
 		       {USAGE_PIDS, CGROUP_PIDS_NOW},
-		       {USAGE_PIDS_MAX, CGROUP_PIDS_MAX}};
+		       {USAGE_PIDS_MAX, CGROUP_PIDS_MAX},
+		       {USAGE_MEMORY_PEAK, CGROUP_MEMORY_PEAK},
+		       {USAGE_PIDS_EVENTS, CGROUP_PIDS_EVENTS}};
 
 	out->fd[USAGE_OOM] = cgroup_oom_file(&b->cgroups, id);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

@@ -6,6 +6,8 @@
 #include "base/keeper_msg.h"
 #include "base/own.h"
 
+#define END_LEN_WITHOUT_HITS 39U
+
 static struct wire_msg frame(uint16_t type, const struct buf *b)
 {
 	return (struct wire_msg){
@@ -77,6 +79,49 @@ static void output_bytes_come_through_as_they_are(void **state)
 	assert_memory_equal(ev.data, "a\0\xff", 4);
 }
 
+/* What is stored of an execution that ended before ENDs told hits. */
+static void an_end_of_older_times_has_no_hits(void **state)
+{
+	OWN(buf_free) struct buf data = BUF_INIT(1000);
+	OWN(buf_free) struct buf b = BUF_INIT(1000);
+	struct keeper_event ev;
+	struct wire_msg m;
+	struct errinfo e;
+
+	(void)state;
+	keeper_put_end(&data, &an_end);
+	put_event(&b, 7, EVENT_END, data.data, END_LEN_WITHOUT_HITS);
+	m = frame(KM_EVENT, &b);
+	assert_int_equal(keeper_get_event(&m, &ev, &e), ERR_NONE);
+	assert_int_equal(ev.end.duration_ms, -4);
+	for (int i = 0; i < HIT_COUNT; i++)
+		assert_int_equal(ev.end.hits.of[i].hits, 0);
+}
+
+static void hits_come_through_in_order_and_once(void **state)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(1000);
+	struct keeper_hits h = {0}, got = {0};
+	struct wire_msg m;
+	struct wire_in in;
+
+	(void)state;
+	h.of[HIT_MEMORY] = (struct keeper_hit){1, 2, 3, 4};
+	h.of[HIT_OUTPUT] = (struct keeper_hit){5, 6, 7, 8};
+	keeper_put_hits(&b, &h);
+	assert_int_equal(b.len, 1 + 2 * 33);
+	m = frame(KM_ITEM, &b);
+	in = wire_in(&m);
+	assert_true(keeper_get_hits(&in, &got));
+	assert_memory_equal(&got, &h, sizeof(h));
+	b.data[1] = HIT_OUTPUT; /* twice */
+	in = wire_in(&m);
+	assert_false(keeper_get_hits(&in, &got));
+	b.data[1] = HIT_COUNT;
+	in = wire_in(&m);
+	assert_false(keeper_get_hits(&in, &got));
+}
+
 static void an_event_cut_anywhere_is_refused(void **state)
 {
 	OWN(buf_free) struct buf data = BUF_INIT(1000);
@@ -97,6 +142,9 @@ static void an_event_cut_anywhere_is_refused(void **state)
 	/* The END's own data cut, in an event that is whole. */
 	for (size_t n = 0; n < data.len; n++) {
 		struct wire_msg m;
+
+		if (n == END_LEN_WITHOUT_HITS)
+			continue;
 
 		put_event(&b, 7, EVENT_END, data.data, n);
 		m = frame(KM_EVENT, &b);
@@ -332,6 +380,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(an_end_comes_through_whole),
 	    cmocka_unit_test(output_bytes_come_through_as_they_are),
+	    cmocka_unit_test(an_end_of_older_times_has_no_hits),
+	    cmocka_unit_test(hits_come_through_in_order_and_once),
 	    cmocka_unit_test(an_event_cut_anywhere_is_refused),
 	    cmocka_unit_test(events_out_of_the_closed_sets_are_refused),
 	    cmocka_unit_test(an_item_comes_through_whole_and_only_whole),
