@@ -1,6 +1,8 @@
 #include <string.h>
 
 #include "store/node.h"
+#include "store/node_denial.h"
+#include "store/node_hits.h"
 #include "store/node_row.h"
 #include "store/stmt.h"
 
@@ -51,6 +53,7 @@ void node_row_end(struct stmt *q, int i, struct node_end *end)
 	end->stdout_bytes = (uint64_t)stmt_col_int(q, i + 4);
 	end->stderr_bytes = (uint64_t)stmt_col_int(q, i + 5);
 	end->dropped_bytes = (uint64_t)stmt_col_int(q, i + 6);
+	node_hits_read(stmt_col_text(q, i + 7), &end->hits);
 }
 
 enum err node_row_do(struct store_conn *c, enum stmt_id stmt,
@@ -107,13 +110,16 @@ static int64_t node_count(uint64_t v)
 
 static enum err node_end_row(struct store_conn *c, const char *sandbox,
 			     const char *id, enum exec_kind kind,
-			     const struct node_end *end, struct errinfo *e)
+			     const struct node_end *end, uint64_t *changes,
+			     struct errinfo *e)
 {
 	OWN(stmt_end) struct stmt q = STMT_INIT;
+	char hits[NODE_HITS_TEXT_MAX];
 	enum err r = stmt_use(c, node_end_stmt(kind), &q, e);
 
 	if (r != ERR_NONE)
 		return r;
+	node_hits_text(&end->hits, hits);
 	stmt_text(&q, ":sandbox", sandbox);
 	stmt_text(&q, ":id", id);
 	stmt_int(&q, ":exit_code", end->exit_code);
@@ -123,15 +129,22 @@ static enum err node_end_row(struct store_conn *c, const char *sandbox,
 	stmt_int(&q, ":stdout_bytes", node_count(end->stdout_bytes));
 	stmt_int(&q, ":stderr_bytes", node_count(end->stderr_bytes));
 	stmt_int(&q, ":dropped_bytes", node_count(end->dropped_bytes));
-	return stmt_run(&q, NULL, e);
+	stmt_text(&q, ":hits", hits);
+	return stmt_run(&q, changes, e);
 }
 
 enum err node_end_set(struct store_conn *c, const char *sandbox, const char *id,
 		      enum exec_kind kind, const struct node_end *end,
 		      struct errinfo *e)
 {
-	enum err r = node_end_row(c, sandbox, id, kind, end, e);
+	uint64_t changes = 0;
+	enum err r = node_end_row(c, sandbox, id, kind, end, &changes, e);
 
+	for (int i = 0; r == ERR_NONE && changes > 0 && i < HIT_COUNT; i++)
+		if (end->hits.of[i].fresh > 0)
+			r = node_denial_hit(c, sandbox, (enum hit_kind)i,
+					    end->hits.of[i].fresh,
+					    end->ended_ms, e);
 	if (r == ERR_NONE && kind == EXEC_PROCESS)
 		r = node_row_do(c, STMT_PROCESS_CLEANUP, sandbox, NULL, NULL,
 				e);
@@ -185,6 +198,8 @@ enum err node_forget(struct store_conn *c, const char *sandbox,
 		r = node_row_do(c, STMT_SESSION_FORGET, sandbox, NULL, NULL, e);
 	if (r == ERR_NONE)
 		r = node_row_do(c, STMT_RETRY_FORGET, sandbox, NULL, NULL, e);
+	if (r == ERR_NONE)
+		r = node_row_do(c, STMT_DENIAL_FORGET, sandbox, NULL, NULL, e);
 	return r == ERR_NONE ? tx_commit(&t, e) : r;
 }
 

@@ -30,6 +30,7 @@ struct node_end {
 	uint64_t stdout_bytes;
 	uint64_t stderr_bytes;
 	uint64_t dropped_bytes;
+	struct keeper_hits hits; /* limits that it ran into */
 };
 
 /** node_state_name(s): "running", "ended". */
@@ -38,7 +39,9 @@ const char *node_state_name(enum node_state s);
 /**
  * node_end_set(c, sandbox, id, kind, end, e):
  * The row of ${kind} (contexts: by kernel id) ended so. A row that has ended
- * keeps its end, unless that was sandbox_gone. No such row: fine.
+ * keeps its end, unless that was sandbox_gone. No such row: fine. What it
+ * tells of limits for the first time is counted as the sandbox's denials.
+ * In a transaction, so that it is counted once.
  */
 FALLIBLE enum err node_end_set(struct store_conn *c, const char *sandbox,
 			       const char *id, enum exec_kind kind,

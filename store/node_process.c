@@ -34,15 +34,31 @@ static enum err process_row(struct stmt *q, struct node_process *out,
 	p.cwd = stmt_col_dup(q, 6);
 	p.started_ms = stmt_col_int(q, 7);
 	node_row_end(q, 8, &p.end);
-	stmt_col_copy(q, 15, p.exec, sizeof(p.exec));
-	stmt_col_copy(q, 16, p.session, sizeof(p.session));
-	stmt_col_copy(q, 17, p.failure, sizeof(p.failure));
+	stmt_col_copy(q, 16, p.exec, sizeof(p.exec));
+	stmt_col_copy(q, 17, p.session, sizeof(p.session));
+	stmt_col_copy(q, 18, p.failure, sizeof(p.failure));
 	r = stmt_copied(q, e);
 	if (r != ERR_NONE)
 		return r;
 	*out = p;
 	p.command = p.cwd = NULL;
 	return ERR_NONE;
+}
+
+/* There is one of that id, or there are too many. */
+static enum err process_not_added(struct store_conn *c,
+				  const struct node_process_new *n,
+				  struct errinfo *e)
+{
+	OWN(node_process_free) struct node_process p = {.pid = 0};
+	enum err r = node_process_get(c, n->sandbox, n->id, &p, e);
+
+	if (r == ERR_NONE)
+		return err_set(e, ERR_EXISTS, 0, "process id");
+	if (r == ERR_NOT_FOUND)
+		return err_set(e, ERR_LIMIT, 0, "processes: at most %u",
+			       n->max);
+	return r;
 }
 
 enum err node_process_add(struct store_conn *c,
@@ -62,9 +78,10 @@ enum err node_process_add(struct store_conn *c,
 	stmt_int(&q, ":now", clock_unix_ms());
 	stmt_text(&q, ":exec", n->exec != NULL ? n->exec : n->id);
 	stmt_text(&q, ":session", n->session);
+	stmt_int(&q, ":max", n->max);
 	r = stmt_run(&q, &made, e);
 	if (r == ERR_NONE && made == 0)
-		return err_set(e, ERR_EXISTS, 0, "process id");
+		return process_not_added(c, n, e);
 	return r;
 }
 

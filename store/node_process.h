@@ -35,6 +35,7 @@ struct node_process_new {
 	bool auto_cleanup;
 	const char *exec; /* NULL: as the id */
 	const char *session;
+	uint32_t max; /* that may run at a time; 0: any number */
 };
 
 void node_process_free(struct node_process *p);
@@ -43,7 +44,7 @@ void node_process_list_free(struct node_process_list *l);
 /**
  * node_process_add(c, n, e):
  * As running, started now; takes the place of one that failed to start.
- * Errors: ERR_EXISTS.
+ * Errors: ERR_EXISTS; ERR_LIMIT when ${n->max} of the sandbox run already.
  */
 FALLIBLE enum err node_process_add(struct store_conn *c,
 				   const struct node_process_new *n,

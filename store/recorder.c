@@ -42,8 +42,8 @@ enum err recorder_append(struct rec_link *l, struct rec_exec *x,
 		r->open = err == ERR_NONE;
 	}
 	if (err == ERR_NONE)
-		err = log_chunk_append(r->store, l->id, x->id, ev,
-				       &r->conf.bounds, e);
+		err = log_chunk_append(r->store, l->id, x->id, ev, &l->bounds,
+				       e);
 	if (err != ERR_NONE)
 		return err;
 	r->events++;

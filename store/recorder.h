@@ -24,14 +24,14 @@ struct recorder;
 struct recorder_conf {
 	const char *data_dir;
 	const char *run_dir;
-	struct log_bounds bounds;
+	struct log_bounds bounds; /* or less, as a sandbox's limits say */
 	unsigned group_ms;
 	unsigned settle_ms; /* until rows that no keeper knows are gone */
 };
 
 #define RECORDER_CONF_INIT                                                     \
 	{                                                                      \
-		.bounds = {LOG_EXEC_BYTES_MAX, LOG_SANDBOX_BYTES_MAX},         \
+		.bounds = {LOG_EXEC_BYTES_MAX, INT64_MAX},                     \
 		.group_ms = RECORDER_GROUP_MS, .settle_ms = RECORDER_SETTLE_MS \
 	}
 

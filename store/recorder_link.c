@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/ctl_sandbox.h"
 #include "store/recorder_link.h"
 
 /* A buffer that held a large frame is given back after it. */
@@ -138,6 +139,7 @@ static void link_item_end(struct rec_link *l, struct rec_exec *x,
 	    .reason = item->reason != END_NONE ? item->reason : END_EXITED,
 	    .ended_ms = item->ended_ms,
 	    .duration_ms = item->ended_ms - item->started_ms,
+	    .hits = item->hits,
 	};
 	recorder_dirty(l, x);
 }
@@ -198,6 +200,7 @@ static enum err link_event(struct rec_link *l, const struct wire_msg *msg,
 		    .stdout_bytes = ev.end.stdout_bytes,
 		    .stderr_bytes = ev.end.stderr_bytes,
 		    .dropped_bytes = ev.end.dropped_bytes,
+		    .hits = ev.end.hits,
 		};
 	}
 	if (link_kept(x->kind))
@@ -291,12 +294,32 @@ static void on_link(void *arg, uint32_t events)
 		recorder_broken(l->rec, &e);
 }
 
+/* As the sandbox's limits are when its keeper is found. */
+static enum err link_bounds(struct rec_link *l, struct errinfo *e)
+{
+	struct ctl_limits limits = {
+	    .of = {[LIMIT_LOG] = LOG_SANDBOX_BYTES_MAX}};
+	enum err r = ctl_sandbox_limits(l->rec->store, l->id, &limits, e);
+	uint64_t most = (uint64_t)limits.of[LIMIT_LOG];
+
+	if (r != ERR_NONE && r != ERR_NOT_FOUND)
+		return r;
+	l->bounds = l->rec->conf.bounds;
+	if (l->bounds.sandbox_bytes_max > most)
+		l->bounds.sandbox_bytes_max = most;
+	if (l->bounds.exec_bytes_max > most)
+		l->bounds.exec_bytes_max = most;
+	return ERR_NONE;
+}
+
 enum err recorder_link_begin(struct rec_link *l, int fd, struct errinfo *e)
 {
 	OWN(own_fd) int own = fd;
-	enum err r = loop_add(&l->rec->loop, &l->watch, fd, EPOLLIN, on_link, l,
-			      e);
+	enum err r = link_bounds(l, e);
 
+	if (r == ERR_NONE)
+		r = loop_add(&l->rec->loop, &l->watch, fd, EPOLLIN, on_link, l,
+			     e);
 	if (r != ERR_NONE)
 		return r;
 	l->fd = STEAL_FD(own);

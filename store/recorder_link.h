@@ -40,6 +40,7 @@ struct rec_link {
 	uint32_t next_tag;
 	struct rec_exec *by_tag;
 	struct rec_exec *by_id;
+	struct log_bounds bounds;
 	bool dirty;              /* one of its executions is */
 	bool dead;               /* nobody listened when last tried */
 	int64_t connected_ms;    /* unix */

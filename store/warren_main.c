@@ -30,7 +30,7 @@ static const char cli_usage[] =
     "                               sandboxes, executions, processes,\n"
     "                               contexts, process_logs,\n"
     "                               execution_logs, ports, plans,\n"
-    "                               limits, audit\n"
+    "                               limits, denials, audit\n"
     "  migrate                      make the databases, or bring them to\n"
     "                               this program's schema\n"
     "  doctor [--json]              what this machine and DIR lack, and how\n"

@@ -11,6 +11,8 @@ static const char *const released[][2] = {
      "6706a56dd53adef699a31ecd607bcee58aadd2a9d0fd8e74a7aa148c30f16be2"},
     {"node_0002_sessions",
      "510f05a17c94e9815c3a34e1c8190c999438f1b40c801849d0391949f9748e22"},
+    {"node_0003_hits",
+     "2c272bed3fa82573c9d66d00c8b91544715ef5b60b187c7849051303d9a3b7af"},
 };
 
 #define RELEASED (sizeof(released) / sizeof(released[0]))
