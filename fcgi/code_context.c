@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "fcgi/code_context.h"
 #include "fcgi/code_fork.h"
+#include "fcgi/exec_hits.h"
 #include "fcgi/launch.h"
 
 #define CONTEXT_ENV_MAX (64U * KIB)
@@ -109,14 +110,13 @@ static enum err context_row(struct request *rq,
 			    const struct node_context_new *row,
 			    struct errinfo *e)
 {
-	enum err r = node_context_add(rq->store, row, CODE_CONTEXTS_MAX, e);
+	enum err r = node_context_add(
+	    rq->store, row, (uint32_t)rq->sandbox.limits.of[LIMIT_CONTEXTS], e);
 
 	if (r != ERR_LIMIT)
 		return r;
-	json_out_int(err_http_context(rq), "limit", CODE_CONTEXTS_MAX);
-	return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
-			     "A sandbox has at most %d code contexts",
-			     CODE_CONTEXTS_MAX);
+	return exec_hits_refuse(rq, e, LIMIT_CONTEXTS, "context_limit",
+				"code contexts");
 }
 
 enum err code_context_create(struct request *rq, struct link *l,

@@ -9,8 +9,6 @@
 #include "fcgi/sandbox_link.h"
 #include "store/node_context.h"
 
-#define CODE_CONTEXTS_MAX 64
-
 struct code_context_want {
 	const char *id;
 	const struct code_lang *lang;

@@ -6,6 +6,7 @@
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/code_run.h"
+#include "fcgi/exec_hits.h"
 #include "fcgi/pool.h"
 
 #define RUN_TICK_MS 1000
@@ -23,7 +24,8 @@ void code_run_init(struct code_run *run, struct request *rq, const char *id,
 	    .id = id,
 	    .live = live,
 	    .execution_count = -1,
-	    .text = {BUF_INIT(CODE_RUN_LOG_MAX), BUF_INIT(CODE_RUN_LOG_MAX)},
+	    .text = {BUF_INIT(0), BUF_INIT(0)},
+	    .room = (size_t)rq->sandbox.limits.of[LIMIT_OUTPUT],
 	};
 	json_out_init(&run->results, CODE_RUN_RESULTS_MAX);
 	json_out_init(&run->error, RUN_EVENT_MAX);
@@ -61,12 +63,14 @@ static void run_keep_text(struct code_run *run, enum run_stream stream,
 {
 	struct buf *to = &run->text[stream];
 
-	if (text->len <= to->max_bytes - to->len) {
-		buf_add(to, buf_str(text), text->len);
+	if (text->len > run->room) {
+		run->room = 0;
+		run->full = true;
 		return;
 	}
-	to->max_bytes = to->len;
-	run->truncated = true;
+	run->room -= text->len;
+	to->max_bytes += text->len;
+	buf_add(to, buf_str(text), text->len);
 }
 
 /* ${data} NULL: the stream ended. */
@@ -183,9 +187,14 @@ static enum err run_kernel(struct code_run *run, const struct keeper_event *ev,
 
 /* ---- the end ---- */
 
-static void run_put_end(const struct code_run *run,
-			const struct keeper_end *end, struct json_out *o)
+static void run_put_end(struct code_run *run, const struct keeper_end *end,
+			struct json_out *o)
 {
+	struct keeper_hits hits = end->hits;
+
+	if (run->full)
+		exec_hits_output(run->rq, end->stdout_bytes + end->stderr_bytes,
+				 &hits);
 	json_out_text(o, "reason", end_reason_name(end->reason));
 	json_out_text(o, "state", end->kernel_lost ? "lost" : "kept");
 	json_out_text(o, "executionId", run->id);
@@ -194,8 +203,9 @@ static void run_put_end(const struct code_run *run,
 		     (int64_t)(end->stdout_bytes & INT64_MAX));
 	json_out_int(o, "stderrBytes",
 		     (int64_t)(end->stderr_bytes & INT64_MAX));
-	if (run->truncated)
+	if (run->truncated || run->full)
 		json_out_bool(o, "truncated", true);
+	exec_hits_put(o, &hits);
 }
 
 static enum err run_complete(struct code_run *run, uint64_t seq,

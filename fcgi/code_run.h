@@ -10,8 +10,7 @@
 #include "fcgi/sse.h"
 #include "fcgi/utf8.h"
 
-/* Most that one JSON answer holds of each stream, and of all results. */
-#define CODE_RUN_LOG_MAX (16U * MIB)
+/* Most that one JSON answer holds of all results. */
 #define CODE_RUN_RESULTS_MAX (96U * MIB)
 
 struct code_run {
@@ -20,7 +19,9 @@ struct code_run {
 	bool live; /* server-sent events */
 	struct sse sse;
 	struct utf8 part[2];     /* of stdout and stderr */
-	struct buf text[2];      /* gathered: all of it */
+	struct buf text[2];      /* gathered: what there is room for */
+	size_t room;             /* gathered: for text, by outputBytes */
+	bool full;               /* there was no room for all of it */
 	struct json_out results; /* gathered: an open array */
 	struct json_out error;   /* gathered: the last one, or empty */
 	bool failed;             /* an error was told */

@@ -125,6 +125,9 @@ enum err exec_body_launch(struct request *rq, struct exec_body *x,
 	launch_fill(rq, &x->launch, s);
 	s->stdin_data = in->p;
 	s->stdin_len = in->n;
+	r = launch_timeout(rq, "timeoutMs", &x->timeout_ms, &s->flags, e);
+	if (r != ERR_NONE)
+		return r;
 	s->timeout_ms = (uint64_t)x->timeout_ms;
 	s->grace_ms = (uint32_t)x->grace_ms;
 	if (x->merge)

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "fcgi/exec_hits.h"
 #include "fcgi/exec_status.h"
 
 #define START_GRACE_MS 5000
@@ -51,6 +52,7 @@ static enum err exec_live_add(void *ctx, const struct keeper_item *item,
 	row->exit_code = item->exit_code;
 	row->reason = item->reason;
 	row->ended_ms = item->ended_ms;
+	row->hits = item->hits;
 	return ERR_NONE;
 }
 
@@ -93,11 +95,13 @@ void exec_status_of(const struct exec_live *live, const struct exec_row *row,
 		out->exit_code = row->end->exit_code;
 		out->reason = row->end->reason;
 		out->ended_ms = row->end->ended_ms;
+		out->hits = row->end->hits;
 	} else if (now != NULL) {
 		out->ended = now->state == EXEC_ENDED;
 		out->exit_code = now->exit_code;
 		out->reason = now->reason;
 		out->ended_ms = now->ended_ms;
+		out->hits = now->hits;
 	} else if (live->alive &&
 		   row->started_ms > live->read_ms - START_GRACE_MS) {
 		out->ended = false;
@@ -118,4 +122,5 @@ void exec_status_put(struct json_out *o, const struct exec_status *s)
 		json_out_text(o, "reason", end_reason_name(s->reason));
 	if (s->ended_ms > 0)
 		json_out_time(o, "endTime", s->ended_ms);
+	exec_hits_put(o, &s->hits);
 }

@@ -15,6 +15,7 @@ struct exec_status {
 	int exit_code;
 	enum end_reason reason;
 	int64_t ended_ms; /* 0: not known */
+	struct keeper_hits hits;
 };
 
 /* What a keeper has, by id; empty when none lives. */
@@ -25,6 +26,7 @@ struct exec_live {
 		int exit_code;
 		enum end_reason reason;
 		int64_t ended_ms;
+		struct keeper_hits hits;
 	} * rows;
 	size_t n;
 	bool alive;

@@ -27,6 +27,7 @@ struct code_body {
 	const char *on_disconnect;
 	struct json_object *env;
 	int64_t timeout_ms;
+	uint32_t flags; /* KF_WALL, or none */
 };
 
 #define AT(member) offsetof(struct code_body, member)
@@ -146,7 +147,7 @@ static void code_payload(struct buf *b, const struct node_context *ctx,
 	buf_reset(b);
 	wire_str(b, ctx->kernel);
 	wire_str(b, run);
-	wire_u32(b, KF_ATTACH | (keep ? 0U : KF_KILL_ON_CLOSE));
+	wire_u32(b, KF_ATTACH | (keep ? 0U : KF_KILL_ON_CLOSE) | body->flags);
 	wire_u64(b, (uint64_t)body->timeout_ms);
 	wire_u64(b, CODE_RING_BYTES);
 	wire_bytes(b, json->b.data, json->b.len);
@@ -245,7 +246,9 @@ enum err code_execute(struct request *rq, struct errinfo *e)
 	if (r != ERR_NONE)
 		return r;
 	id_stamped("run", id);
-	r = code_record(rq, &ctx, id, &body, e);
+	r = launch_timeout(rq, "timeout_ms", &body.timeout_ms, &body.flags, e);
+	if (r == ERR_NONE)
+		r = code_record(rq, &ctx, id, &body, e);
 	if (r != ERR_NONE)
 		return r;
 	r = code_submit(rq, &l, &ctx, id, &body, e);

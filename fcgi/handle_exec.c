@@ -6,14 +6,13 @@
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/exec_body.h"
+#include "fcgi/exec_hits.h"
 #include "fcgi/exec_tell.h"
 #include "fcgi/handle_process.h"
 #include "fcgi/pool.h"
 #include "fcgi/sandbox_link.h"
 #include "store/node_execution.h"
 
-/* Of each stream, in the answer; what is beyond is counted, not kept. */
-#define OUTPUT_MAX (16U * MIB)
 #define ANSWER_MAX (256U * MIB)
 #define EXEC_RING_BYTES (4U * MIB)
 #define WAIT_MS 1000
@@ -24,6 +23,8 @@ struct exec {
 	struct link link;
 	id_text_t id;
 	struct buf out[2]; /* stdout, stderr */
+	size_t room;       /* in the answer, for both */
+	bool over;         /* what there was no room for is counted */
 	bool cut;
 	struct keeper_end end;
 };
@@ -57,6 +58,7 @@ static enum err exec_start(struct exec *x, struct errinfo *e)
 	if (!x->body->keep)
 		s.flags |= KF_KILL_ON_CLOSE;
 	id_stamped("exec", x->id);
+	x->room = (size_t)rq->sandbox.limits.of[LIMIT_OUTPUT];
 	row.sandbox = rq->sandbox.id;
 	r = node_execution_add(rq->store, &row, e);
 	if (r != ERR_NONE)
@@ -73,11 +75,13 @@ static enum err exec_start(struct exec *x, struct errinfo *e)
 static void exec_keep(struct exec *x, const struct keeper_event *ev)
 {
 	struct buf *b = &x->out[ev->kind == EVENT_ERR];
-	size_t room = b->max_bytes - b->len;
+	size_t n = ev->len < x->room ? ev->len : x->room;
 
-	if (ev->len > room)
-		x->cut = true;
-	buf_add(b, ev->data, ev->len < room ? ev->len : room);
+	if (n < ev->len)
+		x->over = true;
+	x->room -= n;
+	b->max_bytes += n;
+	buf_add(b, ev->data, n);
 }
 
 /* Until its end; all output is read, what fits is kept. */
@@ -114,7 +118,7 @@ static void exec_text(struct exec *x, struct json_out *o, const char *key,
 static enum err exec_answer(struct exec *x, struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(ANSWER_MAX);
-	const struct keeper_end *end = &x->end;
+	struct keeper_end *end = &x->end;
 	bool timed_out = end->reason == END_TIMED_OUT;
 	int code = exec_exit_code(end->reason, end->exit_code);
 
@@ -141,10 +145,14 @@ static enum err exec_answer(struct exec *x, struct errinfo *e)
 	json_out_text(&o, "reason", end_reason_name(end->reason));
 	if (x->body->base64)
 		json_out_text(&o, "encoding", "base64");
-	if (x->cut || end->dropped_bytes > 0)
+	if (x->cut || x->over || end->dropped_bytes > 0)
 		json_out_bool(&o, "truncated", true);
 	json_out_int(&o, "stdoutBytes", (int64_t)end->stdout_bytes);
 	json_out_int(&o, "stderrBytes", (int64_t)end->stderr_bytes);
+	if (x->over)
+		exec_hits_output(x->rq, end->stdout_bytes + end->stderr_bytes,
+				 &end->hits);
+	exec_hits_put(&o, &end->hits);
 	json_out_text(&o, "executionId", x->id);
 	json_out_end(&o);
 	return answer_json(x->rq, 200, &o, e);
@@ -166,7 +174,7 @@ enum err exec_run(struct request *rq, struct errinfo *e)
 	struct exec x = {.rq = rq,
 			 .body = &body,
 			 .link = LINK_INIT,
-			 .out = {BUF_INIT(OUTPUT_MAX), BUF_INIT(OUTPUT_MAX)}};
+			 .out = {BUF_INIT(0), BUF_INIT(0)}};
 	enum err r;
 
 	err_http_operation(rq, "command.execute");
@@ -234,6 +242,7 @@ static enum err exec_tell_end(struct exec *x, struct exec_tell *t,
 	json_out_int(&o, "stderrBytes", (int64_t)end->stderr_bytes);
 	if (x->cut || end->dropped_bytes > 0)
 		json_out_bool(&o, "truncated", true);
+	exec_hits_put(&o, &end->hits);
 	json_out_time(&o, "timestamp", ev->unix_ms);
 	json_out_end(&o);
 	return sse_send(&t->sse, ev->seq, &o, e);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
+#include "fcgi/exec_hits.h"
 #include "fcgi/exec_status.h"
 #include "fcgi/exec_tell.h"
 #include "fcgi/exec_wait.h"
@@ -176,6 +177,7 @@ static enum err execution_end(struct exec_tell *t, const struct node_end *end,
 		json_out_int(&o, "stdoutBytes", (int64_t)end->stdout_bytes);
 		json_out_int(&o, "stderrBytes", (int64_t)end->stderr_bytes);
 	}
+	exec_hits_put(&o, &end->hits);
 	json_out_time(&o, "timestamp",
 		      end->ended_ms > 0 ? end->ended_ms : clock_unix_ms());
 	json_out_end(&o);
@@ -202,7 +204,8 @@ static enum err execution_event(void *ctx, const struct keeper_event *ev,
 					.ended_ms = ev->unix_ms,
 					.duration_ms = ev->end.duration_ms,
 					.stdout_bytes = ev->end.stdout_bytes,
-					.stderr_bytes = ev->end.stderr_bytes};
+					.stderr_bytes = ev->end.stderr_bytes,
+					.hits = ev->end.hits};
 		return execution_end(t, &end, ev->seq, e);
 	}
 	return ERR_NONE;

@@ -230,6 +230,9 @@ static enum err start(struct checkout *x, struct errinfo *e)
 	if (r == ERR_NONE)
 		r = launch_cwd(x->rq, &l, NULL, e);
 	if (r == ERR_NONE)
+		r = launch_timeout(x->rq, "timeoutMs", &x->in.timeout_ms,
+				   &s.flags, e);
+	if (r == ERR_NONE)
 		r = add_row(x, e);
 	if (r != ERR_NONE)
 		return r;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
+#include "fcgi/exec_hits.h"
 #include "fcgi/exec_status.h"
 #include "fcgi/exec_wait.h"
 #include "fcgi/handle_process.h"
@@ -43,7 +44,11 @@ static enum err process_launch(struct request *rq, struct exec_body *x,
 	if (r != ERR_NONE)
 		return r;
 	row.sandbox = rq->sandbox.id;
+	row.max = (uint32_t)rq->sandbox.limits.of[LIMIT_PROCESSES];
 	r = node_process_add(rq->store, &row, e);
+	if (r == ERR_LIMIT)
+		return exec_hits_refuse(rq, e, LIMIT_PROCESSES, "process_limit",
+					"background processes");
 	if (r == ERR_EXISTS)
 		return process_taken(rq, id, e);
 	if (r != ERR_NONE)

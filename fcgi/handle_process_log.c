@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
+#include "fcgi/exec_hits.h"
 #include "fcgi/exec_tell.h"
 #include "fcgi/follow.h"
 #include "fcgi/handle_process.h"
@@ -118,6 +119,7 @@ static enum err process_tell_exit(struct exec_tell *t,
 	json_out_text(&o, "reason",
 		      end_reason_name(gone ? END_SANDBOX_GONE : s->reason));
 	json_out_text(&o, "data", "");
+	exec_hits_put(&o, &s->hits);
 	json_out_time(&o, "timestamp",
 		      s->ended_ms > 0 ? s->ended_ms : clock_unix_ms());
 	json_out_end(&o);
@@ -137,7 +139,8 @@ static enum err process_tell_event(void *ctx, const struct keeper_event *ev,
 	s = (struct exec_status){.ended = true,
 				 .exit_code = ev->end.exit_code,
 				 .reason = ev->end.reason,
-				 .ended_ms = ev->unix_ms};
+				 .ended_ms = ev->unix_ms,
+				 .hits = ev->end.hits};
 	return process_tell_exit(t, &s, ev->seq, e);
 }
 

@@ -112,6 +112,27 @@ enum err launch_env(struct request *rq, struct launch *x,
 	return r;
 }
 
+enum err launch_timeout(struct request *rq, const char *field,
+			int64_t *timeout_ms, uint32_t *flags, struct errinfo *e)
+{
+	int64_t most = rq->sandbox.limits.of[LIMIT_WALL];
+	char why[96];
+
+	if (*timeout_ms > most) {
+		err_http_text(rq, "name", ctl_limit_table[LIMIT_WALL].name);
+		json_out_int(err_http_context(rq), "limit", most);
+		snprintf(why, sizeof(why),
+			 "must be at most %lld in this sandbox",
+			 (long long)most);
+		return err_http_field(rq, e, field, why);
+	}
+	if (*timeout_ms > 0)
+		return ERR_NONE;
+	*timeout_ms = most;
+	*flags |= KF_WALL;
+	return ERR_NONE;
+}
+
 enum err launch_cwd(struct request *rq, struct launch *x, const char *cwd,
 		    struct errinfo *e)
 {
@@ -164,6 +185,13 @@ enum err launch_refused(struct request *rq, const struct launch *x, enum err r,
 				     "The command %s",
 				     r == ERR_NOT_FOUND ? "was not found"
 							: "cannot be run");
+	}
+	if (r == ERR_LIMIT && strcmp(why, "processes") == 0) {
+		int64_t most = rq->sandbox.limits.of[LIMIT_PIDS];
+
+		err_http_text(rq, "name", ctl_limit_table[LIMIT_PIDS].name);
+		json_out_int(err_http_context(rq), "limit", most);
+		json_out_int(err_http_context(rq), "used", most);
 	}
 	if (r == ERR_LIMIT)
 		return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,

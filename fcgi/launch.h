@@ -47,6 +47,15 @@ FALLIBLE enum err launch_env(struct request *rq, struct launch *x,
 			     struct json_object *env, struct errinfo *e);
 
 /**
+ * launch_timeout(rq, field, timeout_ms, flags, e):
+ * No longer than the sandbox's wallMs: ${timeout_ms} that is longer is
+ * refused, naming ${field}; 0 becomes wallMs, with KF_WALL in ${flags}.
+ */
+FALLIBLE enum err launch_timeout(struct request *rq, const char *field,
+				 int64_t *timeout_ms, uint32_t *flags,
+				 struct errinfo *e);
+
+/**
  * launch_cwd(rq, x, cwd, e):
  * ${cwd} (NULL: /workspace), a relative one below /workspace.
  * Errors: ERR_ARG with the failure noted: too long.

@@ -133,6 +133,7 @@ static enum err follow(struct stage *s, bool live)
 	OWN(code_run_free) struct code_run run = {0};
 	struct errinfo e = {0};
 
+	s->rq.sandbox.limits.of[LIMIT_OUTPUT] = 1 << 20;
 	code_run_init(&run, &s->rq, "run_1", live);
 	return code_run_follow(&run, &s->link, &e);
 }
