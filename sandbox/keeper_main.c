@@ -62,6 +62,15 @@ static void on_sweep(void *arg)
 		       on_sweep, k);
 }
 
+static void limit_data(void)
+{
+#ifndef __SANITIZE_ADDRESS__ /* which maps terabytes */
+	struct rlimit data = {KEEPER_DATA_MAX, KEEPER_DATA_MAX};
+
+	setrlimit(RLIMIT_DATA, &data);
+#endif
+}
+
 static void cloexec_all(void)
 {
 	for (int fd = FD_LISTEN; fd < FD_USAGE + USAGE_COUNT; fd++)
@@ -86,7 +95,7 @@ int main(int argc, char **argv)
 	static struct keeper k = {.listen = LOOP_WATCH_INIT,
 				  .init = LOOP_WATCH_INIT,
 				  .init_end = LOOP_WATCH_INIT};
-	struct rlimit files, data = {KEEPER_DATA_MAX, KEEPER_DATA_MAX};
+	struct rlimit files;
 
 	if (argc != 6 || !usage_fds_named(&k.usage, argv[5], FD_USAGE)) {
 		fputs("warren-keeper is started by warrend\n", stderr);
@@ -101,9 +110,7 @@ int main(int argc, char **argv)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-#ifndef __SANITIZE_ADDRESS__ /* which maps terabytes */
-	setrlimit(RLIMIT_DATA, &data);
-#endif
+	limit_data();
 	if (k.null_fd < 0 ||
 	    !drop((uid_t)strtoul(argv[2], NULL, 10), argv[4])) {
 		log_line(LOG_ERROR, "keeper cannot drop its powers");
