@@ -171,7 +171,7 @@ class Ended:
     def __init__(self, out, err, data):
         (self.code, self.signal, reason, self.lost, self.out_bytes,
          self.err_bytes, self.dropped,
-         self.ms) = struct.unpack('<iBBBQQQq', data)
+         self.ms) = struct.unpack('<iBBBQQQq', data[:39])
         self.reason = REASONS[reason]
         self.out, self.err = out, err
 
@@ -337,7 +337,7 @@ class Stack:
                 os.rmdir(dir_)
             except OSError:
                 pass
-        for sign in ('Sanitizer', 'runtime error:', 'bug: '):
+        for sign in ('AddressSanitizer', 'runtime error:', 'bug: '):
             if sign in said:
                 raise AssertionError(said)
         if not ended:
