@@ -102,6 +102,7 @@ static void live_clean(void *arg)
 	struct broker *b = l->broker;
 	struct live_wait *waits;
 
+	loop_timer_del(&b->loop, &l->timer); /* a keeper's last moments */
 	if (!cgroup_remove(&b->cgroups, l->id)) {
 		cgroup_kill(&b->cgroups, l->id);
 		loop_timer_set(&b->loop, &l->timer,
