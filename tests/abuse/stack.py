@@ -331,6 +331,9 @@ class Stack:
         ended = self.stop()
         said = self.said()
         self.log.close()
+        # A broker that died has left its mount.
+        subprocess.run(['umount', '-l', self.run + '/cgroup-fast'],
+                       check=False, stderr=subprocess.DEVNULL)
         subprocess.run(['rm', '-rf', self.data, self.run], check=True)
         for dir_ in glob.glob(f'/sys/fs/cgroup/*/{self.name}'):
             try:
