@@ -469,6 +469,7 @@ static void on_refill(void *arg)
 	struct broker *b = arg;
 	bool more = net_refill(&b->net);
 
+	disk_tick(&b->disks);
 	maker_refill(&b->maker);
 	loop_timer_set(&b->loop, &b->refill,
 		       clock_mono_ms() + (more ? REFILL_MS : REFILL_IDLE_MS),

@@ -20,7 +20,6 @@
 #include "sandbox/mount.h"
 
 #define CAPACITY_FRESH_MS 5000
-#define RESERVE_MAX (UINT64_C(1) << 30) /* or 5 % of a small disk */
 
 static int open_dir(int at, const char *name)
 {
@@ -98,13 +97,12 @@ static enum err take_stock(struct disk_root *root, uint64_t reserve,
 static enum err admit(struct disk_root *root, uint64_t bytes, struct errinfo *e)
 {
 	struct statvfs s;
-	uint64_t total, reserve;
+	uint64_t reserve;
 	enum err r;
 
 	if (fstatvfs(root->sandboxes, &s) < 0)
 		return err_set(e, ERR_IO, errno, "statvfs");
-	total = (uint64_t)s.f_blocks * s.f_frsize;
-	reserve = total / 20 < RESERVE_MAX ? total / 20 : RESERVE_MAX;
+	reserve = disk_brake_reserve((uint64_t)s.f_blocks * s.f_frsize);
 	r = take_stock(root, reserve, (uint64_t)s.f_bavail * s.f_frsize, e);
 	if (r != ERR_NONE)
 		return r;
@@ -315,6 +313,12 @@ void disk_root_open(struct disk_root *root, int sandboxes, int images,
 	}
 	log_line(root->kind == DISK_NONE ? LOG_WARN : LOG_INFO,
 		 "disk limits: %s", names[root->kind]);
+}
+
+void disk_tick(struct disk_root *root)
+{
+	if (root->kind == DISK_LOOP)
+		disk_brake_check(&root->brake, root->sandboxes);
 }
 
 void disk_root_close(struct disk_root *root)

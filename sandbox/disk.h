@@ -10,7 +10,8 @@
  *           and for sandboxes that were made so
  *
  * and a tmpfs for a sandbox whose files end with it. What is promised to all
- * may be more than there is (overcommit): most never use what they may.
+ * may be more than there is (overcommit): most never use what they may. See
+ * disk_brake.h for when they do.
  */
 #ifndef SANDBOX_DISK_H
 #define SANDBOX_DISK_H
@@ -20,6 +21,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "sandbox/disk_brake.h"
 #include "sandbox/disk_image.h"
 #include "sandbox/disk_job.h"
 #include "sandbox/disk_spare.h"
@@ -39,6 +41,7 @@ struct disk_root {
 	int64_t capacity_ms; /* … as of then */
 	uint32_t project;    /* the last one given out */
 	struct disk_spares spares;
+	struct disk_brake brake;
 };
 
 /* What a start asks for. */
@@ -64,6 +67,9 @@ struct disk_files {
 void disk_root_open(struct disk_root *root, int sandboxes, int images,
 		    uint32_t overcommit);
 void disk_root_close(struct disk_root *root);
+
+/** disk_tick(root): Several times a second: see disk_brake.h. */
+void disk_tick(struct disk_root *root);
 
 /**
  * disk_open(root, id, want, out, e):

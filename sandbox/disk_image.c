@@ -17,6 +17,7 @@
 #include "sandbox/berth.h"
 #include "sandbox/child.h"
 #include "sandbox/disk_image.h"
+#include "sandbox/disk_parts.h"
 
 #define MKE2FS "/usr/sbin/mke2fs"
 #define TUNE2FS "/usr/sbin/tune2fs"
@@ -27,8 +28,8 @@
 #define INODE UINT64_C(256)
 #define GROUP (BLOCK * 8 * BLOCK)
 #define KERNEL_RESERVE_MAX UINT64_C(4096) /* blocks */
-#define OWN_DIRS 8    /* blocks: {root,usr}/{upper,work/work} */
-#define OWN_INODES 19 /* those, lost+found, and the first 10 */
+#define OWN_DIRS DISK_PARTS_DIRS
+#define OWN_INODES (OWN_DIRS + 11) /* lost+found, and the first 10 */
 #define SLACK (UINT64_C(1) << 20)
 #define INODES_MAX (UINT64_C(1) << 31)
 #define PREFIX "disk-v1-"
@@ -99,7 +100,7 @@ bool disk_limits_fit(const struct disk_limits *in, struct disk_limits *out)
 
 /* ---- mke2fs, tune2fs ---- */
 
-static uint64_t kernel_reserve(uint64_t blocks)
+uint64_t disk_image_kernel_reserve(uint64_t blocks)
 {
 	return blocks / 50 < KERNEL_RESERVE_MAX ? blocks / 50
 						: KERNEL_RESERVE_MAX;
@@ -115,7 +116,7 @@ static uint64_t image_bytes(const struct disk_limits *l)
 	/* Bitmaps and a table's last block in each; backup descriptors. */
 	need += groups * 4 * BLOCK + round_up(groups * 64, BLOCK) * 16;
 	need += need / 1024;
-	need += (kernel_reserve(need / BLOCK * 50 / 49) + 1) * BLOCK;
+	need += (disk_image_kernel_reserve(need / BLOCK * 50 / 49) + 1) * BLOCK;
 	return round_up(need, BLOCK);
 }
 
@@ -194,7 +195,7 @@ static enum err make_template(int fd, const struct disk_limits *l,
 		return err_set(e, ERR_IO, errno, "template");
 	/* Not the size: mke2fs leaves out a last group that is small. */
 	use = super_u64(super, SUPER_BLOCKS_LO, SUPER_BLOCKS_HI);
-	use = l->bytes / BLOCK + OWN_DIRS + kernel_reserve(use);
+	use = l->bytes / BLOCK + OWN_DIRS + disk_image_kernel_reserve(use);
 	free_now = super_u64(super, SUPER_FREE_LO, SUPER_FREE_HI);
 	if (free_now < use)
 		return err_set(e, ERR_IO, 0, "template has %llu of %llu blocks",

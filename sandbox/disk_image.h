@@ -41,6 +41,11 @@ enum disk_state {
  */
 bool disk_limits_fit(const struct disk_limits *limits, struct disk_limits *out);
 
+/** disk_image_kernel_reserve(blocks): What the kernel keeps back of a file
+ * system that large: 2 %, at most 4096. Source: fs/ext4/super.c,
+ * ext4_set_resv_clusters(). */
+uint64_t disk_image_kernel_reserve(uint64_t blocks);
+
 /**
  * disk_image_template(dir, limits, fd, e):
  * The template in the directory ${dir} for limits that fit, made on first

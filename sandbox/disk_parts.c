@@ -8,6 +8,8 @@
 #include "base/own.h"
 #include "sandbox/disk_parts.h"
 
+#define BALLAST "ballast"
+
 static int open_dir(int at, const char *name)
 {
 	return openat(at, name,
@@ -32,11 +34,42 @@ static int make_part(int files, const char *part, uid_t owner)
 
 int disk_parts_make(int dir, uid_t owner)
 {
+	bool first = !disk_parts_there(dir);
+
 	/* A keeper has a descriptor of ${dir}, for statfs only. */
 	if (fchmodat(dir, ".", 0700, 0) < 0 ||
-	    make_part(dir, "root", owner) < 0)
+	    make_part(dir, "root", owner) < 0 ||
+	    make_part(dir, "usr", owner) < 0)
 		return -1;
-	return make_part(dir, "usr", owner);
+	if (!first)
+		return 0;
+	if (mkdirat(dir, BALLAST, 0700) < 0)
+		return -1;
+	disk_parts_hold(dir);
+	return 0;
+}
+
+static void ballast(int dir, bool hold)
+{
+	char path[32];
+
+	for (int i = 0; i < DISK_PARTS_BALLAST; i++) {
+		snprintf(path, sizeof(path), BALLAST "/%d", i);
+		if (hold)
+			(void)!mkdirat(dir, path, 0700);
+		else
+			(void)!unlinkat(dir, path, AT_REMOVEDIR);
+	}
+}
+
+void disk_parts_yield(int dir)
+{
+	ballast(dir, false);
+}
+
+void disk_parts_hold(int dir)
+{
+	ballast(dir, true);
 }
 
 bool disk_parts_there(int dir)

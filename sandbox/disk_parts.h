@@ -8,9 +8,22 @@
 
 #include "sandbox/disk_image.h"
 
-/** disk_parts_make(dir, owner): {root,usr}/{upper,work}, as far as missing;
- * an upper is ${owner}'s. Only root gets through ${dir}. -1 with errno. */
+#define DISK_PARTS_BALLAST 8
+#define DISK_PARTS_DIRS (8 + 1 + DISK_PARTS_BALLAST) /* with overlay's own */
+
+/** disk_parts_make(dir, owner): {root,usr}/{upper,work} and the ballast, as
+ * far as missing; an upper is ${owner}'s. Only root gets through ${dir}.
+ * -1 with errno. */
 int disk_parts_make(int dir, uid_t owner);
+
+/**
+ * disk_parts_yield(dir), disk_parts_hold(dir):
+ * Give a few blocks and inodes free, and take them again. Mounting an overlay
+ * needs some for a moment, and must not fail because the sandbox has filled
+ * its disk. Without effect on files that have no such ballast.
+ */
+void disk_parts_yield(int dir);
+void disk_parts_hold(int dir);
 
 /** disk_parts_there(dir): Whether that was made in there before. */
 bool disk_parts_there(int dir);

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "sandbox/disk_parts.h"
 #include "sandbox/mount.h"
 #include "sandbox/mount_proc.h"
 
@@ -48,6 +50,8 @@ static int overlay(int lower, int below, int files, const char *sub)
 {
 	OWN(own_fd) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
 	char upper[32], work[32], under[32] = "";
+	struct statvfs s;
+	int m;
 
 	snprintf(upper, sizeof(upper), "/%s/upper", sub);
 	snprintf(work, sizeof(work), "/%s/work", sub);
@@ -59,7 +63,13 @@ static int overlay(int lower, int below, int files, const char *sub)
 	    set_fd_path(fs, "workdir", files, work) < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -1;
-	return fsmount(fs, FSMOUNT_CLOEXEC, LAYER_ATTRS);
+	m = fsmount(fs, FSMOUNT_CLOEXEC, LAYER_ATTRS);
+	/* It is when there is no room for its work directory. */
+	if (m >= 0 && fstatvfs(m, &s) == 0 && (s.f_flag & ST_RDONLY) != 0) {
+		own_fd(&m);
+		errno = ENOSPC;
+	}
+	return m;
 }
 
 /* A directory of the tree, without following any link; made if missing. */
@@ -185,15 +195,18 @@ static int root_tree(const struct mount_plan *p, int *root)
 			    .mode = "1777",
 			    .uid = p->root_uid,
 			    .attrs = LAYER_ATTRS};
-	OWN(own_fd) int m = overlay(p->image, -1, p->files, "root");
+	OWN(own_fd) int m = -1;
 	OWN(own_fd) int at = -1;
 
+	disk_parts_yield(p->files);
+	m = overlay(p->image, -1, p->files, "root");
 	if (m < 0 ||
 	    move_mount(m, "", AT_FDCWD, p->point, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -1;
 	*root = STEAL_FD(m);
 	if (p->usr_over >= 0 && usr_tree(p, *root) < 0)
 		return -1;
+	disk_parts_hold(p->files);
 	at = place(*root, "tmp");
 	return at < 0 ? -1 : tmpfs_at(at, &tmp);
 }

@@ -265,6 +265,20 @@ class Life(Case):
             self.assertEqual(done.stdout, 'kept\n', done)
             self.assertLessEqual(self.free(box)[0], BYTES)
 
+    def test_a_full_sandbox_can_be_started_again_and_emptied(self):
+        for fill in ('head -c 200M /dev/zero >/workspace/x',
+                     'mkdir /workspace/d; cd /workspace/d; i=0; '
+                     'while : >$i; do i=$((i+1)); done'):
+            box = self.another()
+            box.sh(fill)
+            for _ in range(2):
+                self.assertEqual(self.stack.broker(stack.STOP, box.id),
+                                 'none')
+                self.assertEqual(self.stack.broker(
+                    stack.START, box.id, **self.limits), 'none')
+            done = box.sh('rm -r /workspace/* && echo x >/usr/bin/y')
+            self.assertEqual(done.code, 0, done)
+
     def test_a_sandbox_made_without_limits_stays_without(self):
         box = self.stack.sandbox()
         self.addCleanup(box.destroy)
