@@ -26,6 +26,7 @@
 #include "sandbox/zygote.h"
 
 #define REFILL_MS 1
+#define REFILL_LATER_MS 15
 #define REFILL_IDLE_MS 100
 #define BERTHS_READY 8
 #define PEERS_MAX 1024
@@ -476,9 +477,12 @@ static void on_refill(void *arg)
 		       on_refill, b);
 }
 
+/* While enough is left, the start that took some goes first. */
 void broker_poke(struct broker *b)
 {
-	int64_t soon = clock_mono_ms() + REFILL_MS;
+	bool low = b->berths.nready < BERTHS_READY / 2 ||
+		   b->keepers.nready < SEATS_READY / 2;
+	int64_t soon = clock_mono_ms() + (low ? REFILL_MS : REFILL_LATER_MS);
 
 	if (!b->stopping && (!b->refill.armed || b->refill.at_ms > soon))
 		loop_timer_set(&b->loop, &b->refill, soon, on_refill, b);
@@ -608,6 +612,8 @@ void broker_run(struct broker *b)
 	loop_timer_del(&b->loop, &b->refill);
 	net_close(&b->net);
 	maker_stop(&b->maker);
+	while (b->keepers.nready > 0)
+		keeper_seat_end(&b->keepers.ready[--b->keepers.nready]);
 	berth_pool_close(&b->berths);
 	disk_root_close(&b->disks);
 	cgroup_root_close(&b->cgroups, b->instance);

@@ -14,6 +14,7 @@
 #include "sandbox/cgroup.h"
 #include "sandbox/disk.h"
 #include "sandbox/filter.h"
+#include "sandbox/keeper_seat.h"
 #include "sandbox/maker.h"
 #include "sandbox/net.h"
 
@@ -67,6 +68,7 @@ struct broker {
 	struct disk_root disks;
 	struct net net;
 	struct maker maker;
+	struct keeper_pool keepers;
 	struct loop_timer refill;
 	struct filter filter;
 	struct live *lives;

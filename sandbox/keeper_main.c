@@ -1,8 +1,10 @@
 /*
- * warren-keeper ID UID WARREN_UID EMPTY_DIR LETTERS: see keeper.h. Started by
- * the broker as root with: 3 its listening socket, 4 the socket to init, 5
- * init's pidfd, 6 the sandbox's network namespace, from 7 on those of which
- * LETTERS tells (keeper_usage.h).
+ * warren-keeper ID UID WARREN_UID EMPTY_DIR LETTERS, or
+ * warren-keeper SEAT_WAITING EMPTY_DIR (keeper_seat.h): see keeper.h.
+ * Started by the broker or its maker as root. It has, at once or with its
+ * seat: 3 its listening socket, 4 the socket to init, 5 init's pidfd, 6 the
+ * sandbox's network namespace, from 7 on those of which LETTERS tells
+ * (keeper_usage.h).
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -22,6 +24,7 @@
 #include "sandbox/keeper_client.h"
 #include "sandbox/keeper_exec.h"
 #include "sandbox/keeper_init.h"
+#include "sandbox/keeper_seat.h"
 
 #define SWEEP_MS 1000
 
@@ -62,8 +65,14 @@ static void on_sweep(void *arg)
 		       on_sweep, k);
 }
 
-static void limit_data(void)
+static void set_limits(void)
 {
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 #ifndef __SANITIZE_ADDRESS__ /* which maps terabytes */
 	struct rlimit data = {KEEPER_DATA_MAX, KEEPER_DATA_MAX};
 
@@ -90,29 +99,49 @@ static bool open_all(struct keeper *k)
 	return false;
 }
 
+/* By the command line, or by what it is told when its sandbox exists. */
+static bool take_seat(struct keeper_seat *seat, int argc, char **argv,
+		      const char **empty)
+{
+	if (argc == 3 && strcmp(argv[1], SEAT_WAITING) == 0) {
+		*empty = argv[2];
+		if (!keeper_seat_wait(seat, FD_LISTEN))
+			_exit(0); /* the broker has ended */
+		memcpy(argv[1], seat->id, strlen(seat->id) + 1);
+		return true;
+	}
+	if (argc != 6 || strlen(argv[1]) >= sizeof(seat->id) ||
+	    strlen(argv[5]) >= sizeof(seat->letters))
+		return false;
+	*seat = (struct keeper_seat){
+	    .uid = (uint32_t)strtoul(argv[2], NULL, 10),
+	    .warren_uid = (uint32_t)strtoul(argv[3], NULL, 10)};
+	memcpy(seat->id, argv[1], strlen(argv[1]) + 1);
+	memcpy(seat->letters, argv[5], strlen(argv[5]) + 1);
+	*empty = argv[4];
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	static struct keeper k = {.listen = LOOP_WATCH_INIT,
 				  .init = LOOP_WATCH_INIT,
 				  .init_end = LOOP_WATCH_INIT};
-	struct rlimit files;
+	static struct keeper_seat seat;
+	const char *empty = "";
 
-	if (argc != 6 || !usage_fds_named(&k.usage, argv[5], FD_USAGE)) {
+	signal(SIGPIPE, SIG_IGN);
+	set_limits();
+	if (!take_seat(&seat, argc, argv, &empty) ||
+	    !usage_fds_named(&k.usage, seat.letters, FD_USAGE)) {
 		fputs("warren-keeper is started by warrend\n", stderr);
 		return 2;
 	}
-	log_open(argv[1], LOG_INFO);
+	log_open(seat.id, LOG_INFO);
 	cloexec_all();
-	signal(SIGPIPE, SIG_IGN);
 	k.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	k.warren_uid = (uid_t)strtoul(argv[3], NULL, 10);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	limit_data();
-	if (k.null_fd < 0 ||
-	    !drop((uid_t)strtoul(argv[2], NULL, 10), argv[4])) {
+	k.warren_uid = seat.warren_uid;
+	if (k.null_fd < 0 || !drop(seat.uid, empty)) {
 		log_line(LOG_ERROR, "keeper cannot drop its powers");
 		return 1;
 	}

@@ -305,6 +305,22 @@ static void start_fds_close(struct live_start_fds *f)
 	berth_close(&f->berth);
 }
 
+/* One that waits takes the seat, if there is one. */
+static bool seat_keeper(struct live *l, const struct child_spec *s,
+			const char *letters)
+{
+	struct keeper_seat seat = {.uid = berth_keeper_uid(l->slot),
+				   .warren_uid = l->broker->warren_uid};
+	struct parcel_fds fds = {.n = s->nfds};
+
+	_Static_assert(sizeof(seat.letters) > USAGE_COUNT, "they fit");
+	memcpy(seat.id, l->id, sizeof(seat.id));
+	memcpy(seat.letters, letters, strlen(letters) + 1);
+	memcpy(fds.at, s->fds, sizeof(int) * (size_t)s->nfds);
+	return keeper_seat_give(&l->broker->keepers, &seat, &fds,
+				&l->keeper_pid, &l->keeper_pidfd);
+}
+
 static enum err start_keeper(struct live *l, const struct live_start_fds *f,
 			     struct errinfo *e)
 {
@@ -324,6 +340,8 @@ static enum err start_keeper(struct live *l, const struct live_start_fds *f,
 		letters[s.nfds - 4] = usage_letter((enum usage_file)i);
 		fds[s.nfds++] = f->usage.fd[i];
 	}
+	if (seat_keeper(l, &s, letters))
+		return ERR_NONE;
 	snprintf(uid, sizeof(uid), "%u", berth_keeper_uid(l->slot));
 	snprintf(warren, sizeof(warren), "%u", b->warren_uid);
 	return child_start(&s, &l->keeper_pid, &l->keeper_pidfd, e);

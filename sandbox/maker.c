@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -12,87 +13,36 @@
 #include "base/own.h"
 #include "sandbox/broker.h"
 #include "sandbox/maker.h"
+#include "sandbox/parcel.h"
 
 #define WAIT_LIMIT_MS 1000
-#define FDS_MAX 3
 
-enum maker_kind { MAKER_BERTH = 1, MAKER_DISK };
-enum { FD_SOCKET = 3, FD_IMAGES }; /* the child's */
+enum maker_kind { MAKER_BERTH = 1, MAKER_DISK, MAKER_KEEPER };
+enum { FD_SOCKET = 3, FD_IMAGES, FD_KEEPER }; /* the child's */
 
 /* An order, and the same with descriptors as its answer. */
 struct order {
 	uint32_t kind;       /* enum maker_kind */
 	uint32_t slot;       /* MAKER_BERTH */
 	uint32_t generation; /* MAKER_DISK: of what limits */
+	int32_t pid;         /* MAKER_KEEPER: the answer */
 	uint32_t err;
 };
 
 struct parcel {
 	struct order order;
-	int fds[FDS_MAX];
-	int nfds;
+	struct parcel_fds fds;
 };
 
-static bool parcel_send(int to, const struct parcel *p, int flags)
+static bool send_one(int to, const struct parcel *p, int flags)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int) * FDS_MAX)];
-	} control = {.room = {0}};
-	struct order order = p->order;
-	struct iovec io = {.iov_base = &order, .iov_len = sizeof(order)};
-	struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1};
-	size_t bytes = sizeof(int) * (size_t)p->nfds;
-
-	if (p->nfds > 0) {
-		m.msg_control = control.room;
-		m.msg_controllen = CMSG_SPACE(bytes);
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(bytes);
-		memcpy(CMSG_DATA(&control.head), p->fds, bytes);
-	}
-	return sendmsg(to, &m, MSG_NOSIGNAL | flags) == sizeof(order);
+	return parcel_send(to, &p->order, sizeof(p->order), &p->fds, flags);
 }
 
-/* False: nothing there (errno EAGAIN), or the other end is gone. */
-static bool parcel_receive(int from, struct parcel *p, int flags)
+static bool receive_one(int from, struct parcel *p, int flags)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int) * FDS_MAX)];
-	} control;
-	struct iovec io = {.iov_base = &p->order, .iov_len = sizeof(p->order)};
-	struct msghdr m = {.msg_iov = &io,
-			   .msg_iovlen = 1,
-			   .msg_control = control.room,
-			   .msg_controllen = sizeof(control.room)};
-	struct cmsghdr *c;
-	ssize_t n;
-
-	do {
-		n = recvmsg(from, &m, MSG_CMSG_CLOEXEC | flags);
-	} while (n < 0 && errno == EINTR);
-	if (n == 0)
-		errno = ECONNRESET;
-	if (n != sizeof(p->order))
-		return false;
-	p->nfds = 0;
-	c = CMSG_FIRSTHDR(&m);
-	if (c != NULL && c->cmsg_type == SCM_RIGHTS) {
-		size_t bytes = c->cmsg_len - CMSG_LEN(0);
-
-		memcpy(p->fds, CMSG_DATA(c), bytes);
-		p->nfds = (int)(bytes / sizeof(int));
-	}
-	return true;
-}
-
-static void parcel_close(struct parcel *p)
-{
-	for (int i = 0; i < p->nfds; i++)
-		own_fd(&p->fds[i]);
-	p->nfds = 0;
+	return parcel_receive(from, &p->order, sizeof(p->order), &p->fds,
+			      flags);
 }
 
 /* ---- the child ---- */
@@ -103,9 +53,8 @@ static enum err make_berth(struct parcel *p, struct errinfo *e)
 	enum err r = berth_make(p->order.slot, &b, e);
 
 	if (r == ERR_NONE)
-		*p = (struct parcel){.order = p->order,
-				     .fds = {b.user_ns, b.disk_ns, b.net_ns},
-				     .nfds = 3};
+		p->fds = (struct parcel_fds){{b.user_ns, b.disk_ns, b.net_ns},
+					     3};
 	return r;
 }
 
@@ -115,37 +64,62 @@ static enum err make_disk(struct parcel *p, struct errinfo *e)
 	struct disk_spare s;
 	enum err r;
 
-	if (p->nfds != 1)
+	if (p->fds.n != 1)
 		return err_set(e, ERR_ARG, 0, "no template");
-	r = disk_spare_make(FD_IMAGES, p->fds[0], &s, e);
-	parcel_close(p);
+	r = disk_spare_make(FD_IMAGES, p->fds.at[0], &s, e);
+	parcel_close(&p->fds);
 	if (r == ERR_NONE)
-		*p = (struct parcel){
-		    .order = p->order, .fds = {s.image, s.mount}, .nfds = 2};
+		p->fds = (struct parcel_fds){{s.image, s.mount}, 2};
 	return r;
 }
 
-noreturn static void maker_main(int socket_fd, int images)
+static enum err make_keeper(struct parcel *p, const char *empty,
+			    struct errinfo *e)
 {
+	struct keeper_waiting w;
+
+	if (!keeper_seat_start(FD_KEEPER, empty, &w))
+		return err_set(e, ERR_IO, errno, "keeper");
+	p->order.pid = w.pid;
+	p->fds = (struct parcel_fds){{w.pidfd, w.socket}, 2};
+	return ERR_NONE;
+}
+
+static enum err make(struct parcel *p, const char *empty, struct errinfo *e)
+{
+	switch ((enum maker_kind)p->order.kind) {
+	case MAKER_BERTH:
+		return make_berth(p, e);
+	case MAKER_DISK:
+		return make_disk(p, e);
+	case MAKER_KEEPER:
+		return make_keeper(p, empty, e);
+	}
+	return err_set(e, ERR_ARG, 0, "order");
+}
+
+noreturn static void maker_main(const struct broker *b, int socket_fd)
+{
+	int keeper = fcntl(b->keeper_program, F_DUPFD_CLOEXEC, FD_KEEPER + 1);
+	int images = fcntl(b->sandboxes, F_DUPFD_CLOEXEC, FD_KEEPER + 1);
 	struct parcel p;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "warrend-maker");
-	/* Both above what they are put over. */
-	if (dup2(socket_fd, FD_SOCKET) < 0 || dup2(images, FD_IMAGES) < 0 ||
-	    close_range(FD_IMAGES + 1, ~0U, 0) < 0)
+	if (keeper < 0 || images < 0 || dup2(socket_fd, FD_SOCKET) < 0 ||
+	    dup2(images, FD_IMAGES) < 0 || dup2(keeper, FD_KEEPER) < 0 ||
+	    close_range(FD_KEEPER + 1, ~0U, 0) < 0)
 		_exit(1);
-	while (parcel_receive(FD_SOCKET, &p, 0)) {
+	while (receive_one(FD_SOCKET, &p, 0)) {
 		struct errinfo e;
-		enum err r = p.order.kind == MAKER_BERTH ? make_berth(&p, &e)
-							 : make_disk(&p, &e);
+		enum err r = make(&p, b->empty, &e);
 
 		if (r != ERR_NONE)
 			log_err("maker", &e);
 		p.order.err = r;
-		if (!parcel_send(FD_SOCKET, &p, 0))
+		if (!send_one(FD_SOCKET, &p, 0))
 			break;
-		parcel_close(&p);
+		parcel_close(&p.fds);
 	}
 	_exit(0);
 }
@@ -159,7 +133,7 @@ static void forget(struct maker *m)
 	m->watch.fd = -1;
 	for (int i = 0; i < m->nslots; i++)
 		berth_free_slot(&m->broker->berths, m->slots[i]);
-	m->nslots = m->ndisks = 0;
+	m->nslots = m->ndisks = m->nkeepers = 0;
 	waitpid(m->pid, NULL, 0);
 	m->pid = 0;
 }
@@ -182,14 +156,14 @@ static void take_berth(struct maker *m, struct parcel *p)
 		i++;
 	must(i < m->nslots);
 	m->slots[i] = m->slots[--m->nslots];
-	if (p->order.err != ERR_NONE || p->nfds != 3) {
+	if (p->order.err != ERR_NONE || p->fds.n != 3) {
 		berth_free_slot(pool, b.slot);
 		return;
 	}
-	b.user_ns = p->fds[0];
-	b.disk_ns = p->fds[1];
-	b.net_ns = p->fds[2];
-	p->nfds = 0;
+	b.user_ns = p->fds.at[0];
+	b.disk_ns = p->fds.at[1];
+	b.net_ns = p->fds.at[2];
+	p->fds.n = 0;
 	berth_give(pool, &b);
 }
 
@@ -199,29 +173,49 @@ static void take_disk(struct maker *m, struct parcel *p)
 	struct disk_spare s;
 
 	m->ndisks--;
-	if (p->order.err != ERR_NONE || p->nfds != 2)
+	if (p->order.err != ERR_NONE || p->fds.n != 2)
 		return;
-	s = (struct disk_spare){.image = p->fds[0], .mount = p->fds[1]};
-	p->nfds = 0;
+	s = (struct disk_spare){.image = p->fds.at[0], .mount = p->fds.at[1]};
+	p->fds.n = 0;
 	disk_spare_give(spares, &s, p->order.generation);
+}
+
+static void take_keeper(struct maker *m, struct parcel *p)
+{
+	struct keeper_waiting w;
+
+	m->nkeepers--;
+	if (p->order.err != ERR_NONE || p->fds.n != 2)
+		return;
+	w = (struct keeper_waiting){
+	    .pid = p->order.pid, .pidfd = p->fds.at[0], .socket = p->fds.at[1]};
+	p->fds.n = 0;
+	keeper_seat_add(&m->broker->keepers, &w);
 }
 
 static bool take_one(struct maker *m)
 {
-	struct parcel p = {.nfds = 0};
+	struct parcel p;
 
-	if (!parcel_receive(m->watch.fd, &p, MSG_DONTWAIT)) {
+	if (!receive_one(m->watch.fd, &p, MSG_DONTWAIT)) {
 		if (errno != EAGAIN) {
 			log_line(LOG_ERROR, "the maker ended");
 			maker_stop(m);
 		}
 		return false;
 	}
-	if (p.order.kind == MAKER_BERTH)
+	switch ((enum maker_kind)p.order.kind) {
+	case MAKER_BERTH:
 		take_berth(m, &p);
-	else
+		break;
+	case MAKER_DISK:
 		take_disk(m, &p);
-	parcel_close(&p);
+		break;
+	case MAKER_KEEPER:
+		take_keeper(m, &p);
+		break;
+	}
+	parcel_close(&p.fds);
 	return true;
 }
 
@@ -243,7 +237,7 @@ static void start(struct maker *m)
 		return;
 	pid = fork();
 	if (pid == 0)
-		maker_main(fds[1], m->broker->sandboxes);
+		maker_main(m->broker, fds[1]);
 	close(fds[1]);
 	m->watch.fd = -1;
 	if (pid < 0 || loop_add(&m->broker->loop, &m->watch, fds[0], EPOLLIN,
@@ -256,7 +250,7 @@ static void start(struct maker *m)
 
 static bool ask(struct maker *m, const struct parcel *p)
 {
-	return parcel_send(m->watch.fd, p, MSG_DONTWAIT);
+	return send_one(m->watch.fd, p, MSG_DONTWAIT);
 }
 
 static void ask_berths(struct maker *m)
@@ -284,13 +278,21 @@ static void ask_disks(struct maker *m)
 	while (s->template_fd >= 0 && s->nready + m->ndisks < DISK_SPARES) {
 		struct parcel p = {
 		    .order = {.kind = MAKER_DISK, .generation = s->generation},
-		    .fds = {s->template_fd},
-		    .nfds = 1};
+		    .fds = {{s->template_fd}, 1}};
 
 		if (!ask(m, &p))
 			return;
 		m->ndisks++;
 	}
+}
+
+static void ask_keepers(struct maker *m)
+{
+	const struct parcel p = {.order = {.kind = MAKER_KEEPER}};
+
+	while (m->broker->keepers.nready + m->nkeepers < SEATS_READY &&
+	       ask(m, &p))
+		m->nkeepers++;
 }
 
 void maker_refill(struct maker *m)
@@ -303,6 +305,7 @@ void maker_refill(struct maker *m)
 	}
 	ask_berths(m);
 	ask_disks(m);
+	ask_keepers(m);
 }
 
 static bool lacking(const struct maker *m, bool disk)

@@ -1,6 +1,6 @@
 /*
  * The maker: a child of the broker that makes what sandboxes need before
- * they exist (berths, disk spares) while the broker serves. It has the
+ * they exist (berths, disk spares, keepers) while the broker serves. It has the
  * broker's powers and takes orders from it alone; when it dies, what is
  * missing is made by the broker itself until the next one runs.
  */
@@ -22,7 +22,8 @@ struct maker {
 	struct loop_watch watch;
 	uint32_t slots[MAKER_ASKED_MAX]; /* claimed for berths asked for */
 	int nslots;
-	int ndisks; /* spares asked for */
+	int ndisks;   /* spares asked for */
+	int nkeepers; /* likewise */
 };
 
 /** maker_refill(m): Start one if none runs; ask for what is missing. */

@@ -7,6 +7,7 @@
 
 #include "base/broker_msg.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "store/warren_doctor.h"
 
 #define PING_LIMIT_MS 3000
@@ -21,9 +22,10 @@ struct alive_count {
 /* Programs are known by their argv[0]: /proc's comm may be a number. */
 static void alive_count_one(int pid, struct alive_count *n)
 {
-	char path[64], name[64] = "";
+	char path[64], name[128] = "";
 	FILE *f;
 
+	/* A keeper that waits for a sandbox has no id yet. */
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
 	f = fopen(path, "re");
 	if (f == NULL)
@@ -32,7 +34,8 @@ static void alive_count_one(int pid, struct alive_count *n)
 	fclose(f);
 	n->workers += strcmp(name, "warren-fcgi") == 0;
 	n->recorders += strcmp(name, "warren-recorder") == 0;
-	n->keepers += strcmp(name, "warren-keeper") == 0;
+	n->keepers += strcmp(name, "warren-keeper") == 0 &&
+		      id_sandbox_ok(name + strlen(name) + 1);
 }
 
 static struct alive_count alive_count(pid_t broker)

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,8 +327,16 @@ static int64_t cgroup_bytes(int n)
 	return sum;
 }
 
-/* Keepers are children of the broker, and name their sandbox. */
-static int64_t keeper_kib(void)
+static bool is_one_of(const char *id, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(ids[i], id) == 0)
+			return true;
+	return false;
+}
+
+/* Keepers name their sandbox. */
+static int64_t keeper_kib(int n)
 {
 	static const char *const pss[] = {"Pss:", NULL};
 	int64_t kib = 0;
@@ -344,15 +353,10 @@ static int64_t keeper_kib(void)
 			continue;
 		text[fread(text, 1, sizeof(text) - 1, c)] = '\0';
 		fclose(c);
-		/* The last argument is R/empty. */
-		for (size_t i = 0; i + 1 < sizeof(text); i++)
-			if (text[i] == '/' &&
-			    strncmp(text + i, run_dir, strlen(run_dir)) == 0) {
-				snprintf(path, sizeof(path),
-					 "/proc/%d/smaps_rollup", pid);
-				kib += lines_kib(path, pss);
-				break;
-			}
+		if (!is_one_of(text + strlen(text) + 1, n))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
+		kib += lines_kib(path, pss);
 	}
 	if (f != NULL)
 		pclose(f);
@@ -361,19 +365,17 @@ static int64_t keeper_kib(void)
 
 static void row_idle(int n)
 {
-	int64_t kernel, keepers;
+	int64_t kernel;
 
 	make(0); /* what is made once, and the ready berths */
 	usleep(500000);
 	destroy(0);
 	usleep(500000);
 	kernel = kernel_kib();
-	keepers = keeper_kib();
 	parallel(CLIENTS, n, make);
 	sleep(2);
 	printf("%" PRId64 " %" PRId64 " %" PRId64 "\n", cgroup_bytes(n) / n,
-	       (keeper_kib() - keepers) * 1024 / n,
-	       (kernel_kib() - kernel) * 1024 / n);
+	       keeper_kib(n) * 1024 / n, (kernel_kib() - kernel) * 1024 / n);
 	parallel(CLIENTS, n, destroy);
 }
 
