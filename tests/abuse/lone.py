@@ -1,7 +1,6 @@
 """A real warren-keeper whose init, sandbox and clients are the test."""
 import array
 import os
-import select
 import socket
 import subprocess
 import tempfile
@@ -13,18 +12,6 @@ import stack
 KEEPER_UID = 0x0f0ffff0
 
 
-class Fds:
-    """Descriptors that came along with the frames of one socket."""
-
-    def __init__(self):
-        self.fds = []
-
-    def close(self):
-        for fd in self.fds:
-            os.close(fd)
-        self.fds = []
-
-
 class Init(stack.Wire):
     """The test as init: takes descriptors, answers what it likes."""
 
@@ -33,7 +20,7 @@ class Init(stack.Wire):
         self.fds = []
 
     def recv_into(self, timeout):
-        if not select.select([self.sock], [], [], timeout)[0]:
+        if not stack.readable(self.sock, timeout):
             raise TimeoutError('no frame')
         data, control, _, _ = self.sock.recvmsg(1 << 20, 4096)
         for _, _, rights in control:

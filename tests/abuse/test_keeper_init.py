@@ -178,10 +178,8 @@ class KeeperInit(unittest.TestCase):
         for _ in range(200):
             self.init.sock.sendall(frame * 1000)
         self.assertTrue(self.keeper.pings())
-        with open(f'/proc/{self.keeper.process.pid}/status',
-                  encoding='ascii') as file:
-            rss = int(file.read().split('VmRSS:')[1].split()[0])
-        self.assertLess(rss, 64 * 1024)
+        self.assertLess(stack.memory_of(self.keeper.process.pid),
+                        64 * stack.MIB)
 
     def test_a_kill_that_init_does_not_confirm_ends_the_sandbox(self):
         wire, tag, _ = self.running()
@@ -373,10 +371,8 @@ class KeeperClients(unittest.TestCase):
             wire.sock.close()
         limit = 2 * (1024 + 256) + 100
         stack.until(5, 'some are closed', lambda: self.keeper.fds() < limit)
-        with open(f'/proc/{self.keeper.process.pid}/status',
-                  encoding='ascii') as file:
-            rss = int(file.read().split('VmRSS:')[1].split()[0])
-        self.assertLess(rss, 40 * 1024)
+        self.assertLess(stack.memory_of(self.keeper.process.pid),
+                        40 * stack.MIB)
         for fd in kept:
             os.close(fd)
         stack.until(5, 'all are closed', lambda: self.keeper.fds() < 40)

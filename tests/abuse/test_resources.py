@@ -8,11 +8,6 @@ PIDS = 64
 MEMORY = 192 * stack.MIB
 
 
-def memory_of(pid):
-    with open(f'/proc/{pid}/status', encoding='ascii') as file:
-        return int(file.read().split('VmRSS:')[1].split()[0]) * 1024
-
-
 def fds_of(pid):
     return len(os.listdir(f'/proc/{pid}/fd'))
 
@@ -307,7 +302,7 @@ for number, *args in ((291, 0), (283, 1, 0), (290, 0, 0)):
                 begun = time.monotonic()
                 self.assertEqual(self.box.ask(stack.KM_PING)[0], stack.OK)
                 self.assertLess(time.monotonic() - begun, 1)
-            self.assertLess(memory_of(keeper), 64 * stack.MIB)
+            self.assertLess(stack.memory_of(keeper), 64 * stack.MIB)
             stack.until(8, 'it ends', lambda: self.box.ask(
                 stack.KM_STATUS, stack.text(wire.id))[2][
                     4 + len(wire.id) + 1 + 1] == 3)
@@ -326,7 +321,7 @@ for number, *args in ((291, 0), (283, 1, 0), (290, 0, 0)):
         for _ in range(100):
             self.box.sh('head -c 1000000 /dev/zero | tr "\\0" x')
         stack.until(5, 'the logs are dropped',
-                    lambda: memory_of(keeper) < 48 * stack.MIB)
+                    lambda: stack.memory_of(keeper) < 48 * stack.MIB)
 
     def test_many_starts_at_once_all_run(self):
         """More than one link can carry at a time, with long commands."""
