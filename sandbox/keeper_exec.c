@@ -360,14 +360,14 @@ static void on_timeout(void *arg)
 /* ---- endings ---- */
 
 /* The limits that were hit while it ran. What the recorder will not hear of
- * is left for another to tell. */
+ * is left for another to tell, and a kernel leaves it to its run. */
 static void exec_hits(struct exec *x)
 {
 	struct keeper *k = x->keeper;
 	struct keeper_hits *hits = &x->end.hits;
+	bool tells = x->kind != EXEC_FS && kernel_target(x) == x;
 
-	usage_hits(&k->usage, &x->from, x->kind != EXEC_FS ? &k->told : NULL,
-		   hits);
+	usage_hits(&k->usage, &x->from, tells ? &k->told : NULL, hits);
 	if (x->end.reason == END_DISK_LIMIT)
 		usage_disk_hit(&k->usage, hits);
 	if (x->end.reason == END_TIMED_OUT && x->timeout_ms > 0)
