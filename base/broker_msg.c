@@ -69,8 +69,7 @@ static enum err exchange(const char *run_dir, struct broker_req *req,
 	if (reply.err == ERR_NONE)
 		return ERR_NONE;
 	if (reply.step == BROKER_STEP_NETWORK)
-		return err_set(e, (enum err)reply.err, 0,
-			       "no policy internet on this machine");
+		return err_set(e, (enum err)reply.err, 0, BROKER_NO_INTERNET);
 	return err_set(e, (enum err)reply.err, 0, "broker refused at step %u",
 		       reply.step);
 }

@@ -17,6 +17,8 @@
 #define BROKER_DENIALS_MAX 16 /* room for kinds to come */
 /* A reply's step: this machine cannot give policy internet; the log says why */
 #define BROKER_STEP_NETWORK 256U
+/* … and what broker_call() says then. */
+#define BROKER_NO_INTERNET "no policy internet on this machine"
 
 enum broker_type {
 	BROKER_NONE = 0,

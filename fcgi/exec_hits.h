@@ -29,4 +29,12 @@ enum err exec_hits_refuse(struct request *rq, struct errinfo *e,
 			  enum ctl_limit limit, const char *what,
 			  const char *many);
 
+/**
+ * exec_hits_space(rq, path), exec_hits_file_size(rq):
+ * A file call found no space at ${path}, or came to a file's largest size:
+ * name, limit and use into the failure's context; it is counted.
+ */
+void exec_hits_space(struct request *rq, const char *path);
+void exec_hits_file_size(struct request *rq);
+
 #endif

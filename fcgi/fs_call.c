@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fcgi/exec_hits.h"
 #include "fcgi/fs_call.h"
 #include "fcgi/launch.h"
 
@@ -176,6 +177,15 @@ static const struct told told[FS_STATUS_END] = {
     [FS_IO] = {HTTP_FILESYSTEM_ERROR, "The file system failed"},
 };
 
+static void fs_call_hits(struct fs_call *c, const char *path)
+{
+	if (c->head.status == FS_NO_SPACE)
+		exec_hits_space(c->d.rq, path);
+	else if (c->head.status == FS_TOO_LARGE &&
+		 strncmp(c->op, "file.read", 9) != 0)
+		exec_hits_file_size(c->d.rq);
+}
+
 /* As much of a path as a message has room for. */
 #define SHOWN_MAX 300
 
@@ -194,6 +204,8 @@ enum err fs_call_failed(struct fs_call *c, struct errinfo *e)
 	memcpy(shown + n, n == SHOWN_MAX ? "..." : "", n == SHOWN_MAX ? 4 : 1);
 	err_http_text(rq, "path", path);
 	err_http_text(rq, "operation", c->op);
+	if (rq->sandbox.id[0] != '\0')
+		fs_call_hits(c, path);
 	if (c->head.status == FS_IO)
 		log_line(LOG_WARN, "%s: %s: errno %u in the sandbox", rq->id,
 			 c->op, c->head.sys);

@@ -154,6 +154,16 @@ static enum err link_ask_start(struct request *rq, struct errinfo *e)
 	}
 }
 
+static const char *link_start_text(enum err r, const struct errinfo *why)
+{
+	if (r == ERR_LIMIT)
+		return "This machine has no room for the sandbox' disk";
+	if (strcmp(why->text, BROKER_NO_INTERNET) == 0)
+		return "The sandbox could not be started with network "
+		       "internet";
+	return "The sandbox could not be started";
+}
+
 static enum err link_boot(struct request *rq, struct errinfo *e)
 {
 	const struct ctl_sandbox *s = &rq->sandbox;
@@ -167,8 +177,8 @@ static enum err link_boot(struct request *rq, struct errinfo *e)
 	if (r != ERR_NONE) {
 		log_line(LOG_ERROR, "%s: start of %s: %s: %s", rq->id, s->id,
 			 err_name(r), why.text);
-		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
-				     "The sandbox could not be started");
+		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE, "%s",
+				     link_start_text(r, &why));
 	}
 	r = ctl_sandbox_confirm(rq->store, s->id, e);
 	if (r == ERR_NOT_FOUND)
@@ -274,7 +284,7 @@ enum err link_call(struct link *l, enum keeper_msg type,
 static bool link_is_answer(uint16_t type)
 {
 	return type == KM_STARTED || type == KM_ATTACHED || type == KM_ITEM ||
-	       type == KM_OK || type == KM_FDS;
+	       type == KM_OK || type == KM_FDS || type == KM_USAGE_IS;
 }
 
 enum err link_call_fds(struct link *l, enum keeper_msg type,

@@ -197,7 +197,8 @@ static void every_column_was_decided_on(void **state)
 	    4 + 7 + 30 + 5 + 6 /* tenants, keys, sandboxes, ports, audit */
 		+ 18 + 18,     /* plans, tenant_limits */
 	    16 + 19 + 18       /* executions, processes, contexts */
-		+ 6 + 6 + 6,   /* sessions, idempotency (not to be read), denials */
+		+ 6 + 6        /* sessions, idempotency (not to be read) */
+		+ 6,           /* denials */
 	    9 + 5 + 2,         /* logs, chunks, sandbox_logs */
 	};
 
