@@ -13,6 +13,17 @@ export type EndReason =
 	| 'output_limit' | 'disk_limit' | 'killed' | 'interrupted'
 	| 'sandbox_gone';
 
+/** A limit that an execution ran into. */
+export interface LimitHit {
+	name: 'memoryBytes' | 'pids' | 'diskBytes' | 'inodes' | 'timeoutMs'
+		| 'wallMs' | 'outputBytes';
+	limit: number;
+	/** What was used of it, where that can be told. */
+	used?: number;
+	/** How often it was hit in the sandbox while the execution ran. */
+	hits: number;
+}
+
 export type Environment = Record<string, string | null | undefined>;
 export type OutputStream = 'stdout' | 'stderr';
 export type EventStream = ReadableStream<Uint8Array>;
@@ -55,6 +66,7 @@ export interface ExecResult {
 	truncated?: boolean;
 	stdoutBytes?: number;
 	stderrBytes?: number;
+	limits?: LimitHit[];
 	executionId?: string;
 }
 
@@ -63,7 +75,7 @@ export type ExecEvent =
 	    timestamp: string }
 	| { type: OutputStream; data: string; timestamp: string }
 	| { type: 'complete'; exitCode: number; reason: EndReason;
-	    timestamp: string }
+	    limits?: LimitHit[]; timestamp: string }
 	| { type: 'error'; error: string; reason: EndReason;
 	    timestamp: string };
 
@@ -107,6 +119,7 @@ export class Process {
 	endTime?: Date;
 	exitCode?: number;
 	reason?: EndReason;
+	limits?: LimitHit[];
 	kill(signal?: string, options?: KillOptions): Promise<void>;
 	getStatus(): Promise<ProcessStatus>;
 	getLogs(): Promise<ProcessLogs>;
@@ -122,7 +135,7 @@ export type LogEvent =
 	| { type: OutputStream; data: string; processId: string;
 	    timestamp: string }
 	| { type: 'exit'; processId: string; exitCode: number;
-	    reason: EndReason; data: string };
+	    reason: EndReason; limits?: LimitHit[]; data: string };
 
 /* Code */
 
@@ -208,6 +221,7 @@ export class Execution {
 	error?: ExecutionError;
 	executionCount?: number;
 	reason?: EndReason;
+	limits?: LimitHit[];
 	/** Whether the context still has its variables. */
 	state?: 'kept' | 'lost';
 }
@@ -236,7 +250,8 @@ export type CodeEvent =
 	| { type: 'error'; ename: string; evalue: string;
 	    traceback: string[] }
 	| { type: 'execution_complete'; execution_count: number;
-	    reason: EndReason; state: 'kept' | 'lost' };
+	    reason: EndReason; state: 'kept' | 'lost';
+	    limits?: LimitHit[] };
 
 /* Files, git, ports */
 
@@ -301,17 +316,38 @@ export interface ExposedPort {
 
 /* The sandbox */
 
+/** None may be more than the tenant's; those are the default. */
 export interface Limits {
 	memoryBytes?: number;
 	/** 1000 is one core. */
 	cpuMillis?: number;
+	/** Of 1 to 10000, against others when cores are short. */
+	cpuWeight?: number;
 	pids?: number;
 	diskBytes?: number;
 	inodes?: number;
+	/** Of one process. */
+	openFiles?: number;
+	fileSizeBytes?: number;
+	/** Of /tmp, and as much again of /dev/shm. */
+	tmpBytes?: number;
 	contexts?: number;
+	/** Background ones at a time. */
 	processes?: number;
+	/** Of one command, in its answer. */
 	outputBytes?: number;
+	/** Stored for the sandbox. */
 	logBytes?: number;
+	/** The longest that an execution runs. */
+	wallMs?: number;
+}
+
+/** What was refused to a sandbox, and by which setting. */
+export interface Denial {
+	what: string;
+	policy: string;
+	count: number;
+	lastAt: string;
 }
 
 export interface SandboxSettings {
@@ -320,6 +356,11 @@ export interface SandboxSettings {
 	env?: Record<string, string>;
 	labels?: Record<string, string>;
 	limits?: Limits;
+	/** Default: none. */
+	network?: 'none' | 'internet';
+	/** Ranges such as 192.0.2.0/24: nothing else is reached. */
+	networkAllow?: string[];
+	networkDeny?: string[];
 }
 
 export interface SandboxInfo extends SandboxSettings {
@@ -337,6 +378,7 @@ export class Sandbox {
 
 	create(settings?: SandboxSettings): Promise<SandboxInfo>;
 	getInfo(): Promise<SandboxInfo>;
+	getDenials(): Promise<Denial[]>;
 	destroy(): Promise<void>;
 	ping(): Promise<{ success: boolean; status: string }>;
 	getVersion(): Promise<string>;

@@ -30,6 +30,7 @@ export class Execution {
 		this.executionCount = undefined;
 		/** Why it ended; `exited` for a run that came to its end. */
 		this.reason = undefined;
+		this.limits = undefined;
 		/** Whether the context still has its variables: kept or lost. */
 		this.state = undefined;
 	}
@@ -154,6 +155,7 @@ const HANDLERS = {
 	execution_complete(execution, event) {
 		execution.executionCount = event.execution_count;
 		execution.reason = event.reason;
+		execution.limits = event.limits;
 		execution.state = event.state;
 	},
 };

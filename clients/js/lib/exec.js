@@ -89,6 +89,7 @@ async function execLive(api, command, options) {
 		command,
 		duration: Date.now() - started,
 		reason: end.reason,
+		...(end.limits && { limits: end.limits }),
 		timestamp: end.timestamp,
 	};
 }

@@ -23,6 +23,8 @@ export class Process {
 			this.exitCode = row.exitCode;
 		if (row.reason !== undefined)
 			this.reason = row.reason;
+		if (row.limits !== undefined)
+			this.limits = row.limits;
 	}
 
 	kill(signal, options) {
@@ -39,6 +41,7 @@ export class Process {
 		this.exitCode = now.exitCode;
 		this.endTime = now.endTime;
 		this.reason = now.reason;
+		this.limits = now.limits;
 		return now.status;
 	}
 

@@ -60,6 +60,11 @@ export class Sandbox {
 		return this.#api.json('GET', '');
 	}
 
+	/** What limits and rules refused to it: `[{what, policy, count, lastAt}]`. */
+	async getDenials() {
+		return (await this.#api.json('GET', '/denials')).denials;
+	}
+
 	/** Ends all that runs in it and removes its files. */
 	async destroy() {
 		await this.#api.json('DELETE', '');
