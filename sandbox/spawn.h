@@ -67,9 +67,9 @@ struct spawn_report {
 
 /**
  * spawn_start(plan, child, e):
- * Clone into the v2 cgroup. The child builds its tree at once and waits for the go byte before
- * it confines itself. Owns: the caller closes the descriptors and reaps the
- * pid. Errors: ERR_IO. Blocks: no.
+ * Clone into the v2 cgroup. The child builds its tree at once and waits for
+ * the go byte before it confines itself. Owns: the caller closes the
+ * descriptors and reaps the pid. Errors: ERR_IO. Blocks: no.
  */
 FALLIBLE enum err spawn_start(const struct spawn_plan *plan,
 			      struct spawn_child *child, struct errinfo *e);

@@ -69,7 +69,7 @@ static int set_up(void **state)
 	(void)state;
 	if (geteuid() != 0)
 		return 0;
-	snprintf(u.dir, sizeof(u.dir), "/tmp/warren-spawn-%d", (int)getpid());
+	snprintf(u.dir, sizeof(u.dir), "/tmp/spawn-unit-%d", (int)getpid());
 	snprintf(u.point, sizeof(u.point), "%s/point", u.dir);
 	snprintf(u.mount_dir, sizeof(u.mount_dir), "%s/cgroup", u.dir);
 	snprintf(u.instance, sizeof(u.instance), "warren-spawn-%d",
