@@ -3,10 +3,13 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "sandbox/disk_parts.h"
+
+#define FREE_ENOUGH 256 /* blocks, and inodes */
 
 #define BALLAST "ballast"
 
@@ -62,9 +65,16 @@ static void ballast(int dir, bool hold)
 	}
 }
 
-void disk_parts_yield(int dir)
+bool disk_parts_yield(int dir)
 {
+	struct statvfs v;
+
+	/* Almost always there is enough: eight directories cost 0.4 ms. */
+	if (fstatvfs(dir, &v) == 0 && v.f_bavail >= FREE_ENOUGH &&
+	    v.f_favail >= FREE_ENOUGH)
+		return false;
 	ballast(dir, false);
+	return true;
 }
 
 void disk_parts_hold(int dir)

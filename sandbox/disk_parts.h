@@ -18,11 +18,12 @@ int disk_parts_make(int dir, uid_t owner);
 
 /**
  * disk_parts_yield(dir), disk_parts_hold(dir):
- * Give a few blocks and inodes free, and take them again. Mounting an overlay
- * needs some for a moment, and must not fail because the sandbox has filled
- * its disk. Without effect on files that have no such ballast.
+ * Give a few blocks and inodes free if few are, and take them again. Mounting
+ * an overlay needs some for a moment, and must not fail because the sandbox
+ * has filled its disk. Without effect on files that have no such ballast.
+ * True: hold them afterwards.
  */
-void disk_parts_yield(int dir);
+bool disk_parts_yield(int dir);
 void disk_parts_hold(int dir);
 
 /** disk_parts_there(dir): Whether that was made in there before. */

@@ -197,8 +197,8 @@ static int root_tree(const struct mount_plan *p, int *root)
 			    .attrs = LAYER_ATTRS};
 	OWN(own_fd) int m = -1;
 	OWN(own_fd) int at = -1;
+	bool gave = disk_parts_yield(p->files);
 
-	disk_parts_yield(p->files);
 	m = overlay(p->image, -1, p->files, "root");
 	if (m < 0 ||
 	    move_mount(m, "", AT_FDCWD, p->point, MOVE_MOUNT_F_EMPTY_PATH) < 0)
@@ -206,7 +206,8 @@ static int root_tree(const struct mount_plan *p, int *root)
 	*root = STEAL_FD(m);
 	if (p->usr_over >= 0 && usr_tree(p, *root) < 0)
 		return -1;
-	disk_parts_hold(p->files);
+	if (gave)
+		disk_parts_hold(p->files);
 	at = place(*root, "tmp");
 	return at < 0 ? -1 : tmpfs_at(at, &tmp);
 }
