@@ -1,6 +1,6 @@
 /*
  * The host's side of the way out: one veth pair, one nftables table, packets
- * forwarded between that and the uplink. See README.md, "What it changes".
+ * forwarded between that and the uplink. See NETWORK.md, "What it changes".
  */
 #ifndef SANDBOX_NET_HOST_H
 #define SANDBOX_NET_HOST_H
