@@ -25,9 +25,9 @@ FALLIBLE enum err disk_loop_mount(int image, int *mount, struct errinfo *e);
 
 /**
  * disk_loop_forsake(mount, host):
- * Its files are to be deleted: write nothing of them back any more. Whoever
- * still uses them gets EIO. Nothing happens unless it is a file system on a
- * loop device and another one than that of ${host}, where the images lie.
+ * Its files are to be deleted: when it is unmounted nobody waits until they
+ * are on the disk. Nothing happens unless it is a file system on a loop
+ * device and another one than that of ${host}, where the images lie.
  */
 void disk_loop_forsake(int mount, int host);
 

@@ -8,9 +8,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sandbox/disk_parts.h"
 #include "sandbox/disk_quota.h"
 
 #define BASIC_BLOCK 512 /* the unit of struct fs_disk_quota */
+#define OWN_BYTES (UINT64_C(4096) * DISK_PARTS_DIRS)
 
 /* By a descriptor: no block device's path is needed. */
 static int quota(int dir, unsigned command, uint32_t id, void *arg)
@@ -45,8 +47,8 @@ int disk_quota_set(int dir, uint32_t project, const struct disk_limits *l)
 	    .d_flags = FS_PROJ_QUOTA,
 	    .d_fieldmask = FS_DQ_BHARD | FS_DQ_IHARD,
 	    .d_id = project,
-	    .d_blk_hardlimit = l->bytes / BASIC_BLOCK,
-	    .d_ino_hardlimit = l->inodes,
+	    .d_blk_hardlimit = (l->bytes + OWN_BYTES) / BASIC_BLOCK,
+	    .d_ino_hardlimit = l->inodes + DISK_PARTS_DIRS,
 	};
 	struct fsxattr x;
 

@@ -48,9 +48,11 @@ static inline int disk_unit_dir(struct disk_unit *u, const char *name)
 static inline int disk_unit_open(void **state)
 {
 	struct disk_unit *u = calloc(1, sizeof(*u));
+	const char *in = getenv("DISK_QUOTA_DIR");
 
 	assert_non_null(u);
-	snprintf(u->dir, sizeof(u->dir), "/tmp/disk_unit.XXXXXX");
+	snprintf(u->dir, sizeof(u->dir), "%s/disk_unit.XXXXXX",
+		 in != NULL ? in : "/tmp");
 	assert_non_null(mkdtemp(u->dir));
 	u->sandboxes = disk_unit_dir(u, "sandboxes");
 	u->images = disk_unit_dir(u, "images");
