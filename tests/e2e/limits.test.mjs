@@ -261,6 +261,11 @@ test('open files and the size of a file', limit, async (t) => {
 		'except OSError as e: print(e.errno, len(l) < 300)"');
 
 	assert.equal(open.stdout, '24 True\n');
+	const inCode = await sandbox.runCode('import resource as r\n' +
+		'print(r.getrlimit(r.RLIMIT_NOFILE), ' +
+		'r.getrlimit(r.RLIMIT_FSIZE))');
+	assert.deepEqual(inCode.logs.stdout,
+		['(300, 300) (2097152, 2097152)\n']);
 	const size = await sandbox.exec('head -c 3M /dev/zero > big');
 	assert.equal(size.exitCode, 128 + 25);
 	assert.equal((await sandbox.exec('stat -c %s big')).stdout,
