@@ -51,10 +51,14 @@ static const char *answer_reason(int status)
 		return "Request Timeout";
 	case 409:
 		return "Conflict";
+	case 410:
+		return "Gone";
 	case 413:
 		return "Content Too Large";
 	case 416:
 		return "Range Not Satisfiable";
+	case 422:
+		return "Unprocessable Content";
 	case 429:
 		return "Too Many Requests";
 	case 500:

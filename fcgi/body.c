@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcgiapp.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +103,10 @@ enum err body_json(struct request *rq, const struct json_field *fields,
 
 	if (r != ERR_NONE)
 		return r;
+	if (route_header(rq, "HTTP_IDEMPOTENCY_KEY") != NULL)
+		crypto_generichash(rq->body_hash, sizeof(rq->body_hash),
+				   (const unsigned char *)buf_str(&b), b.len,
+				   NULL, 0);
 	if (b.len == 0)
 		buf_adds(&b, "{}");
 	if (!buf_ok(&b))

@@ -3,6 +3,7 @@
 #define FCGI_EXEC_BODY_H
 
 #include "fcgi/launch.h"
+#include "fcgi/sandbox_link.h"
 
 #define EXEC_STDIN_MAX (32 * (int64_t)MIB)
 
@@ -11,7 +12,7 @@ struct exec_body {
 	struct json_object *argv;
 	const char *session;
 	bool background;
-	int64_t timeout_ms;
+	int64_t timeout_ms; /* -1: the session's, if it has one */
 	struct json_object *env;
 	const char *cwd;
 	struct json_blob stdin_text;
@@ -22,35 +23,54 @@ struct exec_body {
 	int64_t grace_ms;
 	const char *process_id;
 	bool auto_cleanup;
+	bool open_stdin;
 	/* Found from the above: */
+	id_text_t session_id; /* "": none */
 	bool base64;
-	bool keep;        /* the client's end is not the program's */
-	struct buf shown; /* the command to show: argv joined */
+	bool keep;         /* the client's end is not the program's */
+	struct buf shown;  /* the command to show: argv joined */
+	struct buf quoted; /* argv for a session's shell */
 	struct launch launch;
 };
 
 #define EXEC_BODY_INIT                                                         \
 	{                                                                      \
-		.grace_ms = 2000, .shown = BUF_INIT(LAUNCH_COMMAND_MAX)        \
+		.timeout_ms = -1, .grace_ms = 2000,                            \
+		.shown = BUF_INIT(LAUNCH_COMMAND_MAX),                         \
+		.quoted = BUF_INIT(4U * MIB)                                   \
 	}
 
 void exec_body_free(struct exec_body *x);
 
 /**
  * exec_body_read(rq, keep, x, e):
- * The body of the request, checked; ${keep} is the default of onDisconnect.
- * The environment is for exec_body_launch().
+ * The body of the request, checked; ${keep} is the default of onDisconnect,
+ * but what may be retried is kept. argv is run in a session only if one is
+ * named. The environment is for exec_body_launch().
  * Errors: each with its failure noted.
  */
 FALLIBLE enum err exec_body_read(struct request *rq, bool keep,
 				 struct exec_body *x, struct errinfo *e);
 
 /**
- * exec_body_launch(rq, x, s, e):
- * Once the sandbox is known: argv, env, cwd, stdin and times into ${s}, but
- * no id, kind and flags other than KF_MERGE.
+ * exec_body_launch(l, x, s, e):
+ * Once ${l} is open: argv, env, cwd, stdin, times and session into ${s}, but
+ * no id, kind and flags other than KF_MERGE. A command's timeout that was
+ * not given is the session's.
  */
-FALLIBLE enum err exec_body_launch(struct request *rq, struct exec_body *x,
+FALLIBLE enum err exec_body_launch(struct link *l, struct exec_body *x,
 				   struct keeper_start *s, struct errinfo *e);
+
+/**
+ * exec_body_start(l, x, s, pid, e):
+ * START it, in its session or without. Errors: why the keeper did not, told
+ * as launch_refused() does.
+ */
+FALLIBLE enum err exec_body_start(struct link *l, struct exec_body *x,
+				  struct keeper_start *s, uint32_t *pid,
+				  struct errinfo *e);
+
+/** exec_body_cwd(x): The directory to tell of; "" when only the shell knows. */
+const char *exec_body_cwd(const struct exec_body *x);
 
 #endif

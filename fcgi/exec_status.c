@@ -109,6 +109,8 @@ void exec_status_of(const struct exec_live *live, const struct exec_row *row,
 	if (out->reason == END_TIMED_OUT)
 		out->exit_code = EXIT_TIMED_OUT;
 	out->status = exec_status_word(out->ended, out->reason, out->exit_code);
+	if (!out->ended && now != NULL && now->state == EXEC_STARTING)
+		out->status = "starting";
 }
 
 void exec_status_put(struct json_out *o, const struct exec_status *s)
@@ -116,7 +118,7 @@ void exec_status_put(struct json_out *o, const struct exec_status *s)
 	json_out_text(o, "status", s->status);
 	if (!s->ended)
 		return;
-	if (s->reason != END_SANDBOX_GONE)
+	if (s->reason != END_SANDBOX_GONE && s->reason != END_NONE)
 		json_out_int(o, "exitCode", s->exit_code);
 	if (s->reason != END_NONE)
 		json_out_text(o, "reason", end_reason_name(s->reason));

@@ -66,6 +66,26 @@ enum err exec_tell_json(struct exec_tell *t, const struct keeper_event *ev,
 	return sse_send(&t->sse, ev->seq, &o, e);
 }
 
+enum err exec_tell_gap(struct exec_tell *t, uint64_t from, uint64_t to,
+		       struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(64U * KIB);
+	enum err r = exec_tell_rest(t, e);
+
+	if (r != ERR_NONE)
+		return r;
+	json_out_object(&o, NULL);
+	json_out_text(&o, "type", "gap");
+	json_out_int(&o, "from", (int64_t)from);
+	json_out_int(&o, "to", (int64_t)to);
+	json_out_int(&o, "dropped", (int64_t)(to - from + 1));
+	if (t->process_id != NULL)
+		json_out_text(&o, "processId", t->process_id);
+	json_out_now(&o);
+	json_out_end(&o);
+	return sse_send(&t->sse, to, &o, e);
+}
+
 enum err exec_tell_encoding(struct request *rq, struct exec_tell *t,
 			    struct errinfo *e)
 {

@@ -32,6 +32,10 @@ FALLIBLE enum err exec_tell_json(struct exec_tell *t,
 FALLIBLE enum err exec_tell_encoding(struct request *rq, struct exec_tell *t,
 				     struct errinfo *e);
 
+/** exec_tell_gap(t, from, to, e): Those events were dropped. */
+FALLIBLE enum err exec_tell_gap(struct exec_tell *t, uint64_t from, uint64_t to,
+				struct errinfo *e);
+
 /** exec_tell_rest(t, e): Before the terminal event: cut characters. */
 FALLIBLE enum err exec_tell_rest(struct exec_tell *t, struct errinfo *e);
 

@@ -18,9 +18,16 @@
 static enum err follow_one(struct follow *f, const struct keeper_event *ev,
 			   struct errinfo *e)
 {
-	if (ev->seq <= f->after)
+	uint64_t from = f->after + 1;
+	enum err r = ERR_NONE;
+
+	if (ev->seq < from)
 		return ERR_NONE;
 	f->after = ev->seq;
+	if (ev->seq > from && f->gap != NULL)
+		r = f->gap(f->ctx, from, ev->seq - 1, e);
+	if (r != ERR_NONE)
+		return r;
 	if (ev->kind == EVENT_END)
 		f->how = FOLLOW_ENDED;
 	return f->event(f->ctx, ev, e);

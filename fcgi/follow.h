@@ -1,6 +1,7 @@
 /*
  * An execution's event log as one sequence: what the recorder has stored,
- * then what the keeper still holds, then what comes. No gap, no double.
+ * then what the keeper still holds, then what comes. No double; a gap only
+ * where events were dropped, and it is told.
  */
 #ifndef FCGI_FOLLOW_H
 #define FCGI_FOLLOW_H
@@ -24,6 +25,9 @@ struct follow {
 	/* Each event in order. Errors end the following. */
 	enum err (*event)(void *ctx, const struct keeper_event *ev,
 			  struct errinfo *e);
+	/* Events ${from} to ${to} are not there any more; may be NULL. */
+	enum err (*gap)(void *ctx, uint64_t from, uint64_t to,
+			struct errinfo *e);
 	/* About once a second while nothing comes; may be NULL. */
 	enum err (*idle)(void *ctx, struct errinfo *e);
 	void *ctx;

@@ -2,164 +2,109 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
-#include "fcgi/exec_body.h"
+#include "fcgi/exec_call.h"
 #include "fcgi/exec_hits.h"
 #include "fcgi/exec_tell.h"
 #include "fcgi/handle_process.h"
 #include "fcgi/pool.h"
-#include "fcgi/sandbox_link.h"
-#include "store/node_execution.h"
+#include "fcgi/session.h"
 
 #define ANSWER_MAX (256U * MIB)
-#define EXEC_RING_BYTES (4U * MIB)
-#define WAIT_MS 1000
 
-struct exec {
-	struct request *rq;
-	struct exec_body *body;
-	struct link link;
-	id_text_t id;
-	struct buf out[2]; /* stdout, stderr */
-	size_t room;       /* in the answer, for both */
-	bool over;         /* what there was no room for is counted */
-	bool cut;
-	struct keeper_end end;
+struct exec_output {
+	struct buf text[2]; /* stdout, stderr */
+	size_t room;        /* in the answer, for both */
+	bool over;          /* what there was no room for is counted */
 };
 
-static void exec_close(struct exec *x)
+static void exec_output_free(struct exec_output *o)
 {
-	link_close(&x->link);
-	buf_free(&x->out[0]);
-	buf_free(&x->out[1]);
+	buf_free(&o->text[0]);
+	buf_free(&o->text[1]);
 }
 
-/* Make the row, then the program; without it, no row. */
-static enum err exec_start(struct exec *x, struct errinfo *e)
+/* All output is read, what fits is kept. */
+static enum err exec_keep(void *ctx, const struct keeper_event *ev,
+			  struct errinfo *e)
 {
-	struct request *rq = x->rq;
-	struct keeper_start s = {.id = x->id,
-				 .kind = EXEC_CALL,
-				 .flags = KF_ATTACH,
-				 .ring_bytes = EXEC_RING_BYTES};
-	struct node_execution_new row = {.id = x->id,
-					 .kind = EXEC_CALL,
-					 .command = x->body->command,
-					 .cwd = x->body->launch.cwd};
-	struct errinfo ignored;
-	enum err r = link_open(rq, LINK_CREATE, &x->link, e);
+	struct exec_output *o = ctx;
+	struct buf *b = &o->text[ev->kind == EVENT_ERR];
+	size_t n = ev->len < o->room ? ev->len : o->room;
 
-	if (r == ERR_NONE)
-		r = exec_body_launch(rq, x->body, &s, e);
-	if (r != ERR_NONE)
-		return r;
-	if (!x->body->keep)
-		s.flags |= KF_KILL_ON_CLOSE;
-	id_stamped("exec", x->id);
-	x->room = (size_t)rq->sandbox.limits.of[LIMIT_OUTPUT];
-	row.sandbox = rq->sandbox.id;
-	r = node_execution_add(rq->store, &row, e);
-	if (r != ERR_NONE)
-		return r;
-	r = link_start(&x->link, &s, NULL, 0, NULL, e);
-	if (r == ERR_NONE)
-		return ERR_NONE;
-	if (node_execution_remove(rq->store, rq->sandbox.id, x->id, &ignored) !=
-	    ERR_NONE)
-		log_err("forget an execution that did not start", &ignored);
-	return launch_refused(rq, &x->body->launch, r, e);
-}
-
-static void exec_keep(struct exec *x, const struct keeper_event *ev)
-{
-	struct buf *b = &x->out[ev->kind == EVENT_ERR];
-	size_t n = ev->len < x->room ? ev->len : x->room;
-
+	(void)e;
 	if (n < ev->len)
-		x->over = true;
-	x->room -= n;
+		o->over = true;
+	o->room -= n;
 	b->max_bytes += n;
 	buf_add(b, ev->data, n);
+	return ERR_NONE;
 }
 
-/* Until its end; all output is read, what fits is kept. */
-static enum err exec_gather(struct exec *x, struct errinfo *e)
+static void exec_text(const struct exec_body *body, struct json_out *o,
+		      const char *key, const struct buf *b)
 {
-	for (;;) {
-		struct link_event le;
-		enum err r = link_next(&x->link, clock_mono_ms() + WAIT_MS, &le,
-				       e);
-
-		if (r != ERR_NONE)
-			return r;
-		if (le.got == LINK_GAP)
-			x->cut = true;
-		if (le.got != LINK_EVENT)
-			continue;
-		if (le.ev.kind == EVENT_END) {
-			x->end = le.ev.end;
-			return ERR_NONE;
-		}
-		exec_keep(x, &le.ev);
-	}
-}
-
-static void exec_text(struct exec *x, struct json_out *o, const char *key,
-		      const struct buf *b)
-{
-	if (x->body->base64)
+	if (body->base64)
 		json_out_base64(o, key, buf_str(b), b->len);
 	else
 		json_out_textn(o, key, buf_str(b), b->len);
 }
 
-static enum err exec_answer(struct exec *x, struct errinfo *e)
+/* What answers and terminal events have in common. */
+static void exec_end_put(const struct exec_call *x, bool over,
+			 struct json_out *o)
+{
+	const struct keeper_end *end = &x->end;
+
+	json_out_text(o, "reason", end_reason_name(end->reason));
+	json_out_int(o, "durationMs", end->duration_ms);
+	json_out_int(o, "stdoutBytes", (int64_t)end->stdout_bytes);
+	json_out_int(o, "stderrBytes", (int64_t)end->stderr_bytes);
+	if (x->cut || over || end->dropped_bytes > 0)
+		json_out_bool(o, "truncated", true);
+	exec_hits_put(o, &end->hits);
+}
+
+static enum err exec_answer(struct exec_call *x, struct exec_output *out,
+			    struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(ANSWER_MAX);
 	struct keeper_end *end = &x->end;
-	bool timed_out = end->reason == END_TIMED_OUT;
 	int code = exec_exit_code(end->reason, end->exit_code);
 
-	if (timed_out) {
+	if (end->reason == END_TIMED_OUT) {
 		char text[64];
 
 		exec_tell_timed_out(x->body->timeout_ms, text, sizeof(text));
-		x->out[1].max_bytes += sizeof(text);
-		buf_adds(&x->out[1], text);
+		out->text[1].max_bytes += sizeof(text);
+		buf_adds(&out->text[1], text);
 	}
-	if (!buf_ok(&x->out[0]) || !buf_ok(&x->out[1]))
+	if (!buf_ok(&out->text[0]) || !buf_ok(&out->text[1]))
 		return err_set(e, ERR_NOMEM, 0, "output");
 	json_out_object(&o, NULL);
 	json_out_bool(&o, "success", code == 0);
 	json_out_int(&o, "exitCode", code);
-	exec_text(x, &o, "stdout", &x->out[0]);
-	exec_text(x, &o, "stderr", &x->out[1]);
+	exec_text(x->body, &o, "stdout", &out->text[0]);
+	exec_text(x->body, &o, "stderr", &out->text[1]);
 	json_out_text(&o, "command", x->body->command);
 	json_out_int(&o, "duration", end->duration_ms);
-	json_out_int(&o, "durationMs", end->duration_ms);
 	json_out_now(&o);
-	if (x->body->session != NULL)
-		json_out_text(&o, "sessionId", x->body->session);
-	json_out_text(&o, "reason", end_reason_name(end->reason));
+	if (x->body->session_id[0] != '\0')
+		json_out_text(&o, "sessionId", x->body->session_id);
 	if (x->body->base64)
 		json_out_text(&o, "encoding", "base64");
-	if (x->cut || x->over || end->dropped_bytes > 0)
-		json_out_bool(&o, "truncated", true);
-	json_out_int(&o, "stdoutBytes", (int64_t)end->stdout_bytes);
-	json_out_int(&o, "stderrBytes", (int64_t)end->stderr_bytes);
-	if (x->over)
+	if (out->over)
 		exec_hits_output(x->rq, end->stdout_bytes + end->stderr_bytes,
 				 &end->hits);
-	exec_hits_put(&o, &end->hits);
+	exec_end_put(x, out->over, &o);
 	json_out_text(&o, "executionId", x->id);
 	json_out_end(&o);
 	return answer_json(x->rq, 200, &o, e);
 }
 
 /* The keeper ended while the program ran. */
-static enum err exec_lost(struct exec *x, struct errinfo *e)
+static enum err exec_lost(struct exec_call *x, struct errinfo *e)
 {
 	err_http_text(x->rq, "command", x->body->command);
 	err_http_text(x->rq, "reason", end_reason_name(END_SANDBOX_GONE));
@@ -167,38 +112,68 @@ static enum err exec_lost(struct exec *x, struct errinfo *e)
 			     "The sandbox ended while the command ran");
 }
 
+/* As clients of 0.12 are told two endings in a session. */
+static enum err exec_compat(struct exec_call *x, struct errinfo *e)
+{
+	const struct keeper_end *end = &x->end;
+	struct request *rq = x->rq;
+
+	if (!session_compat(rq) || x->body->session_id[0] == '\0')
+		return ERR_NONE;
+	if (end->reason == END_TIMED_OUT) {
+		err_http_text(rq, "command", x->body->command);
+		return err_http_fail(rq, e, HTTP_COMMAND_EXECUTION_ERROR,
+				     "Command timeout after %lldms",
+				     (long long)x->body->timeout_ms);
+	}
+	if (!end->shell_ended)
+		return ERR_NONE;
+	err_http_text(rq, "sessionId", x->body->session_id);
+	json_out_int(err_http_context(rq), "exitCode", end->exit_code);
+	return err_http_fail(rq, e, HTTP_SESSION_TERMINATED,
+			     "Session %s: shell exited before the command "
+			     "ended (exit code: %d)",
+			     x->body->session_id, end->exit_code);
+}
+
+static enum err exec_await(struct exec_call *x, struct errinfo *e)
+{
+	OWN(exec_output_free)
+	struct exec_output out = {
+	    .room = (size_t)x->rq->sandbox.limits.of[LIMIT_OUTPUT],
+	    .text = {BUF_INIT(0), BUF_INIT(0)}};
+	const struct exec_ear ear = {.chunk = exec_keep, .ctx = &out};
+	enum err r = exec_call_hear(x, &ear, e);
+
+	if (r == ERR_NONE && x->lost)
+		return exec_lost(x, e);
+	if (r == ERR_NONE)
+		r = exec_compat(x, e);
+	return r == ERR_NONE ? exec_answer(x, &out, e) : r;
+}
+
 enum err exec_run(struct request *rq, struct errinfo *e)
 {
 	OWN(exec_body_free) struct exec_body body = EXEC_BODY_INIT;
-	OWN(exec_close)
-	struct exec x = {.rq = rq,
-			 .body = &body,
-			 .link = LINK_INIT,
-			 .out = {BUF_INIT(0), BUF_INIT(0)}};
+	OWN(exec_call_close) struct exec_call x = EXEC_CALL_INIT;
 	enum err r;
 
 	err_http_operation(rq, "command.execute");
 	r = exec_body_read(rq, false, &body, e);
 	if (r == ERR_NONE && body.background)
 		return process_start_with(rq, &body, e);
+	x.rq = rq;
+	x.body = &body;
 	if (r == ERR_NONE)
 		r = pool_long(rq, e);
 	if (r == ERR_NONE)
-		r = exec_start(&x, e);
-	if (r != ERR_NONE)
-		return r;
-	route_park(rq);
-	r = exec_gather(&x, e);
-	if (r == ERR_PEER)
-		return exec_lost(&x, e);
-	if (r != ERR_NONE)
-		return r;
-	return exec_answer(&x, e);
+		r = exec_call_begin(&x, e);
+	return r == ERR_NONE ? exec_await(&x, e) : r;
 }
 
 /* ---- as events ---- */
 
-static enum err exec_tell_begin(struct exec *x, struct exec_tell *t,
+static enum err exec_tell_begin(struct exec_call *x, struct exec_tell *t,
 				struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(ANSWER_MAX);
@@ -211,17 +186,17 @@ static enum err exec_tell_begin(struct exec *x, struct exec_tell *t,
 	json_out_text(&o, "command", x->body->command);
 	json_out_now(&o);
 	json_out_text(&o, "executionId", x->id);
-	if (x->body->session != NULL)
-		json_out_text(&o, "sessionId", x->body->session);
+	if (x->body->session_id[0] != '\0')
+		json_out_text(&o, "sessionId", x->body->session_id);
 	json_out_end(&o);
 	return sse_send(&t->sse, 0, &o, e);
 }
 
-static enum err exec_tell_end(struct exec *x, struct exec_tell *t,
-			      const struct keeper_event *ev, struct errinfo *e)
+static enum err exec_tell_end(struct exec_call *x, struct exec_tell *t,
+			      struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(64U * KIB);
-	const struct keeper_end *end = &ev->end;
+	const struct keeper_end *end = &x->end;
 	enum err r = exec_tell_rest(t, e);
 
 	if (r == ERR_NONE && end->reason == END_TIMED_OUT) {
@@ -236,19 +211,13 @@ static enum err exec_tell_end(struct exec *x, struct exec_tell *t,
 	json_out_text(&o, "type", "complete");
 	json_out_int(&o, "exitCode",
 		     exec_exit_code(end->reason, end->exit_code));
-	json_out_text(&o, "reason", end_reason_name(end->reason));
-	json_out_int(&o, "durationMs", end->duration_ms);
-	json_out_int(&o, "stdoutBytes", (int64_t)end->stdout_bytes);
-	json_out_int(&o, "stderrBytes", (int64_t)end->stderr_bytes);
-	if (x->cut || end->dropped_bytes > 0)
-		json_out_bool(&o, "truncated", true);
-	exec_hits_put(&o, &end->hits);
-	json_out_time(&o, "timestamp", ev->unix_ms);
+	exec_end_put(x, false, &o);
+	json_out_time(&o, "timestamp", x->ended_ms);
 	json_out_end(&o);
-	return sse_send(&t->sse, ev->seq, &o, e);
+	return sse_send(&t->sse, x->end_seq, &o, e);
 }
 
-/* Also the terminal event of a stream whose sandbox ended. */
+/* The terminal event of a stream whose sandbox ended. */
 static enum err exec_tell_lost(struct exec_tell *t, struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(64U * KIB);
@@ -265,50 +234,53 @@ static enum err exec_tell_lost(struct exec_tell *t, struct errinfo *e)
 	return sse_send(&t->sse, 0, &o, e);
 }
 
-static enum err exec_tell_all(struct exec *x, struct exec_tell *t,
+static enum err exec_tell_out(void *ctx, const struct keeper_event *ev,
 			      struct errinfo *e)
 {
-	for (;;) {
-		struct link_event le;
-		enum err r = link_next(&x->link, t->sse.beat_at_ms, &le, e);
+	return exec_tell_chunk(ctx, ev, e);
+}
 
-		if (r == ERR_PEER)
-			return exec_tell_lost(t, e);
-		if (r != ERR_NONE)
-			return r;
-		if (le.got == LINK_EVENT && le.ev.kind == EVENT_END)
-			return exec_tell_end(x, t, &le.ev, e);
-		if (le.got == LINK_EVENT)
-			r = exec_tell_chunk(t, &le.ev, e);
-		else if (le.got == LINK_TICK)
-			r = sse_beat(&t->sse, e);
-		else if (le.got == LINK_GAP)
-			x->cut = true;
-		if (r != ERR_NONE)
-			return r;
-	}
+static enum err exec_tell_dropped(void *ctx, uint64_t from, uint64_t to,
+				  struct errinfo *e)
+{
+	return exec_tell_gap(ctx, from, to, e);
+}
+
+static enum err exec_tell_idle(void *ctx, struct errinfo *e)
+{
+	struct exec_tell *t = ctx;
+
+	return sse_beat(&t->sse, e);
 }
 
 enum err exec_stream(struct request *rq, struct errinfo *e)
 {
 	OWN(exec_body_free) struct exec_body body = EXEC_BODY_INIT;
-	OWN(exec_close)
-	struct exec x = {.rq = rq, .body = &body, .link = LINK_INIT};
+	OWN(exec_call_close) struct exec_call x = EXEC_CALL_INIT;
 	struct exec_tell t = {0};
+	const struct exec_ear ear = {.chunk = exec_tell_out,
+				     .gap = exec_tell_dropped,
+				     .idle = exec_tell_idle,
+				     .ctx = &t};
 	enum err r;
 
 	err_http_operation(rq, "command.stream");
+	x.rq = rq;
+	x.body = &body;
 	r = exec_body_read(rq, true, &body, e);
+	if (r == ERR_NONE)
+		r = sse_after(rq, &x.after, e);
 	if (r == ERR_NONE)
 		r = pool_long(rq, e);
 	if (r == ERR_NONE)
-		r = exec_start(&x, e);
+		r = exec_call_begin(&x, e);
 	if (r != ERR_NONE)
 		return r;
-	route_park(rq);
 	t.base64 = body.base64;
 	r = exec_tell_begin(&x, &t, e);
 	if (r == ERR_NONE)
-		r = exec_tell_all(&x, &t, e);
+		r = exec_call_hear(&x, &ear, e);
+	if (r == ERR_NONE)
+		r = x.lost ? exec_tell_lost(&t, e) : exec_tell_end(&x, &t, e);
 	return link_client_gone(e) ? ERR_NONE : r;
 }

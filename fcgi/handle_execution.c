@@ -211,6 +211,12 @@ static enum err execution_event(void *ctx, const struct keeper_event *ev,
 	return ERR_NONE;
 }
 
+static enum err execution_gap(void *ctx, uint64_t from, uint64_t to,
+			      struct errinfo *e)
+{
+	return exec_tell_gap(ctx, from, to, e);
+}
+
 static enum err execution_idle(void *ctx, struct errinfo *e)
 {
 	struct exec_tell *t = ctx;
@@ -225,6 +231,7 @@ enum err execution_events(struct request *rq, struct errinfo *e)
 	struct follow f = {.rq = rq,
 			   .live = true,
 			   .event = execution_event,
+			   .gap = execution_gap,
 			   .idle = execution_idle,
 			   .ctx = &t};
 	enum err r = sse_after(rq, &f.after, e);

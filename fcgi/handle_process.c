@@ -1,22 +1,36 @@
-/* Background processes: start, list, one, kill, kill-all. */
-#include <signal.h>
-#include <stdio.h>
+/* Background processes: start, list, one. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/exec_hits.h"
 #include "fcgi/exec_status.h"
-#include "fcgi/exec_wait.h"
 #include "fcgi/handle_process.h"
+#include "fcgi/retry.h"
 #include "store/node_process.h"
 
 #define PROCESS_RING_BYTES (1U * MIB)
 #define LIST_JSON_MAX (96U * MIB)
 
 /* ---- start ---- */
+
+/* A start on its way: its rows, then the program. */
+struct process_new {
+	struct request *rq;
+	struct exec_body *body;
+	struct retry retry;
+	struct link link;
+	id_text_t id;
+	id_text_t exec;
+	uint32_t pid;
+};
+
+static void process_new_close(struct process_new *x)
+{
+	link_close(&x->link);
+	retry_free(&x->retry);
+}
 
 static enum err process_taken(struct request *rq, const char *id,
 			      struct errinfo *e)
@@ -26,66 +40,157 @@ static enum err process_taken(struct request *rq, const char *id,
 			     "There is a process %s already", id);
 }
 
-static enum err process_launch(struct request *rq, struct exec_body *x,
-			       const char *id, uint32_t *pid, struct errinfo *e)
+static enum err process_name(struct process_new *x, struct errinfo *e)
 {
-	OWN(link_close) struct link l = LINK_INIT;
-	struct keeper_start s = {
-	    .id = id, .kind = EXEC_PROCESS, .ring_bytes = PROCESS_RING_BYTES};
-	struct node_process_new row = {.id = id,
-				       .command = x->command,
-				       .cwd = x->launch.cwd,
-				       .auto_cleanup = x->auto_cleanup};
-	struct errinfo ignored;
-	enum err r = link_open(rq, LINK_CREATE, &l, e);
+	/* They would be other routes. */
+	static const char *const reserved[] = {"list", "start", "kill-all",
+					       "completed"};
+	const char *given = x->body->process_id;
 
-	if (r == ERR_NONE)
-		r = exec_body_launch(rq, x, &s, e);
-	if (r != ERR_NONE)
-		return r;
-	row.sandbox = rq->sandbox.id;
-	row.max = (uint32_t)rq->sandbox.limits.of[LIMIT_PROCESSES];
-	r = node_process_add(rq->store, &row, e);
-	if (r == ERR_LIMIT)
-		return exec_hits_refuse(rq, e, LIMIT_PROCESSES, "process_limit",
-					"background processes");
-	if (r == ERR_EXISTS)
-		return process_taken(rq, id, e);
-	if (r != ERR_NONE)
-		return r;
-	r = link_start(&l, &s, NULL, 0, pid, e);
-	if (r == ERR_NONE)
-		return node_process_pid(rq->store, rq->sandbox.id, id, *pid, e);
-	if (node_process_remove(rq->store, rq->sandbox.id, id, &ignored) !=
-	    ERR_NONE)
-		log_err("forget a process that did not start", &ignored);
-	return launch_refused(rq, &x->launch, r, e);
+	id_stamped("proc", x->exec);
+	memcpy(x->id, x->exec, sizeof(x->id));
+	if (given == NULL)
+		return ERR_NONE;
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+		if (strcmp(given, reserved[i]) == 0)
+			return err_http_field(x->rq, e, "processId",
+					      "is a reserved word");
+	memcpy(x->id, given, strlen(given) + 1);
+	return ERR_NONE;
 }
 
-enum err process_start_with(struct request *rq, struct exec_body *x,
+static enum err process_add(struct process_new *x, struct errinfo *e)
+{
+	struct request *rq = x->rq;
+	OWN(node_process_free) struct node_process p = {0};
+	struct node_process_new row = {.sandbox = rq->sandbox.id,
+				       .id = x->id,
+				       .exec = x->exec,
+				       .session = x->body->session_id,
+				       .command = x->body->command,
+				       .cwd = exec_body_cwd(x->body),
+				       .auto_cleanup = x->body->auto_cleanup};
+	enum err r;
+
+	row.max = (uint32_t)rq->sandbox.limits.of[LIMIT_PROCESSES];
+	memcpy(x->retry.row.made, x->id, sizeof(x->id));
+	r = retry_begin(rq, rq->sandbox.id, &x->retry, e);
+	if (r == ERR_NONE && x->retry.first) {
+		r = node_process_add(rq->store, &row, e);
+		if (r == ERR_LIMIT)
+			return exec_hits_refuse(rq, e, LIMIT_PROCESSES,
+						"process_limit",
+						"background processes");
+		return r == ERR_EXISTS ? process_taken(rq, x->id, e) : r;
+	}
+	if (r != ERR_NONE || retry_answered(&x->retry))
+		return r;
+	memcpy(x->id, x->retry.row.made, sizeof(x->id));
+	r = node_process_get(rq->store, rq->sandbox.id, x->id, &p, e);
+	if (r == ERR_NONE)
+		memcpy(x->exec, p.exec, sizeof(x->exec));
+	return r;
+}
+
+/* Both rows or none: a worker may end at any moment. */
+static enum err process_rows(struct process_new *x, struct errinfo *e)
+{
+	enum err r;
+
+	if (!retry_asked(x->rq))
+		return process_add(x, e);
+	r = node_begin(x->rq->store, e);
+	if (r != ERR_NONE)
+		return r;
+	r = process_add(x, e);
+	if (r == ERR_NONE)
+		return node_commit(x->rq->store, e);
+	node_rollback(x->rq->store);
+	return r;
+}
+
+/* Its record stays and says why. */
+static void process_failed(struct process_new *x)
+{
+	struct request *rq = x->rq;
+	struct errinfo e;
+
+	err_http_text(rq, "processId", x->id);
+	if (route_unpark(rq, &e) != ERR_NONE ||
+	    node_process_fail(rq->store, rq->sandbox.id, x->id,
+			      rq->failure.code != HTTP_CODE_NONE
+				  ? rq->failure.message
+				  : "It could not be started",
+			      &e) != ERR_NONE)
+		log_err("record a process that did not start", &e);
+	retry_drop(rq, &x->retry);
+}
+
+/* The first try started it. */
+static enum err process_taken_up(struct process_new *x, struct errinfo *e)
+{
+	struct keeper_item item;
+	enum err r = link_status(&x->link, x->exec, &item, e);
+
+	if (r == ERR_NONE)
+		x->pid = item.pid;
+	return r;
+}
+
+static enum err process_launch(struct process_new *x, struct errinfo *e)
+{
+	struct request *rq = x->rq;
+	struct keeper_start s = {.id = x->exec,
+				 .kind = EXEC_PROCESS,
+				 .ring_bytes = PROCESS_RING_BYTES};
+	enum err r = link_open(rq, LINK_CREATE, &x->link, e);
+
+	if (r == ERR_NONE)
+		r = exec_body_launch(&x->link, x->body, &s, e);
+	if (r == ERR_NONE)
+		r = process_rows(x, e);
+	if (r != ERR_NONE || retry_answered(&x->retry))
+		return r;
+	r = exec_body_start(&x->link, x->body, &s, &x->pid, e);
+	if (r == ERR_EXISTS && !x->retry.first)
+		r = process_taken_up(x, e);
+	else if (r != ERR_NONE && !rq->broken)
+		process_failed(x);
+	if (r == ERR_NONE)
+		r = route_unpark(rq, e);
+	if (r == ERR_NONE)
+		r = node_process_pid(rq->store, rq->sandbox.id, x->id, x->pid,
+				     e);
+	return r;
+}
+
+enum err process_start_with(struct request *rq, struct exec_body *body,
 			    struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(16U * MIB);
-	id_text_t id;
-	uint32_t pid = 0;
+	OWN(process_new_close)
+	struct process_new x = {
+	    .rq = rq, .body = body, .link = LINK_INIT, .retry = RETRY_INIT};
 	enum err r;
 
 	err_http_operation(rq, "process.start");
-	id_stamped("proc", id);
-	if (x->process_id != NULL)
-		memcpy(id, x->process_id, strlen(x->process_id) + 1);
-	r = process_launch(rq, x, id, &pid, e);
+	r = process_name(&x, e);
+	if (r == ERR_NONE)
+		r = process_launch(&x, e);
 	if (r != ERR_NONE)
 		return r;
+	if (retry_answered(&x.retry))
+		return retry_replay(rq, &x.retry, e);
 	json_out_object(&o, NULL);
 	json_out_bool(&o, "success", true);
-	json_out_text(&o, "processId", id);
-	json_out_int(&o, "pid", pid);
-	json_out_text(&o, "command", x->command);
+	json_out_text(&o, "processId", x.id);
+	json_out_int(&o, "pid", x.pid);
+	json_out_text(&o, "command", body->command);
 	json_out_now(&o);
-	if (x->session != NULL)
-		json_out_text(&o, "sessionId", x->session);
+	if (body->session_id[0] != '\0')
+		json_out_text(&o, "sessionId", body->session_id);
 	json_out_end(&o);
+	retry_done(rq, &x.retry, &o);
 	return answer_json(rq, 200, &o, e);
 }
 
@@ -108,19 +213,30 @@ static void process_put(struct json_out *o, const char *key,
 	json_out_int(o, "pid", p->pid);
 	json_out_text(o, "command", p->command != NULL ? p->command : "");
 	json_out_time(o, "startTime", p->started_ms);
+	if (p->session[0] != '\0')
+		json_out_text(o, "sessionId", p->session);
 	exec_status_put(o, s);
+	if (p->failure[0] != '\0')
+		json_out_text(o, "error", p->failure);
 	json_out_end(o);
 }
 
 static void process_status(const struct exec_live *live,
 			   const struct node_process *p, struct exec_status *s)
 {
-	struct exec_row row = {.id = p->id,
+	struct exec_row row = {.id = p->exec,
 			       .state = p->state,
 			       .started_ms = p->started_ms,
 			       .end = &p->end};
 
 	exec_status_of(live, &row, s);
+}
+
+/* It ended, and nobody is to see it any more. */
+static bool process_cleaned(const struct node_process *p,
+			    const struct exec_status *s)
+{
+	return s->ended && p->auto_cleanup && p->failure[0] == '\0';
 }
 
 static enum err process_filter(struct request *rq, char *out, size_t size,
@@ -162,6 +278,8 @@ enum err process_list(struct request *rq, struct errinfo *e)
 		struct exec_status s;
 
 		process_status(&live, &rows.rows[i], &s);
+		if (process_cleaned(&rows.rows[i], &s))
+			continue;
 		if (want[0] == '\0' || strcmp(want, s.status) == 0)
 			process_put(&o, NULL, &rows.rows[i], &s);
 	}
@@ -169,6 +287,15 @@ enum err process_list(struct request *rq, struct errinfo *e)
 	json_out_now(&o);
 	json_out_end(&o);
 	return answer_json(rq, 200, &o, e);
+}
+
+enum err process_unknown(struct request *rq, struct errinfo *e)
+{
+	const char *id = route_param(rq, "id");
+
+	err_http_text(rq, "processId", id);
+	return err_http_fail(rq, e, HTTP_PROCESS_NOT_FOUND,
+			     "Process %s not found", id);
 }
 
 enum err process_find(struct request *rq, struct node_process *out,
@@ -182,11 +309,7 @@ enum err process_find(struct request *rq, struct node_process *out,
 	r = id_text_ok(id)
 		? node_process_get(rq->store, rq->sandbox.id, id, out, e)
 		: err_set(e, ERR_NOT_FOUND, 0, "process id");
-	if (r != ERR_NOT_FOUND)
-		return r;
-	err_http_text(rq, "processId", id);
-	return err_http_fail(rq, e, HTTP_PROCESS_NOT_FOUND,
-			     "Process %s not found", id);
+	return r == ERR_NOT_FOUND ? process_unknown(rq, e) : r;
 }
 
 enum err process_now(struct request *rq, struct node_process *out,
@@ -199,9 +322,13 @@ enum err process_now(struct request *rq, struct node_process *out,
 		r = exec_live_read(rq, &live, e);
 	if (r == ERR_NONE)
 		r = process_find(rq, out, e);
-	if (r == ERR_NONE)
-		process_status(&live, out, s);
-	return r;
+	if (r != ERR_NONE)
+		return r;
+	process_status(&live, out, s);
+	if (!process_cleaned(out, s))
+		return ERR_NONE;
+	node_process_free(out);
+	return process_unknown(rq, e);
 }
 
 enum err process_get(struct request *rq, struct errinfo *e)
@@ -218,91 +345,6 @@ enum err process_get(struct request *rq, struct errinfo *e)
 	json_out_object(&o, NULL);
 	json_out_bool(&o, "success", true);
 	process_put(&o, "process", &p, &s);
-	json_out_now(&o);
-	json_out_end(&o);
-	return answer_json(rq, 200, &o, e);
-}
-
-/* ---- kill ---- */
-
-static enum err process_signal(struct request *rq, int *out, struct errinfo *e)
-{
-	static const struct {
-		const char *name;
-		int number;
-	} known[] = {
-	    {"HUP", SIGHUP},     {"INT", SIGINT},   {"QUIT", SIGQUIT},
-	    {"KILL", SIGKILL},   {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
-	    {"TERM", SIGTERM},   {"STOP", SIGSTOP}, {"CONT", SIGCONT},
-	    {"WINCH", SIGWINCH},
-	};
-	char text[32], number[16];
-	const char *name = text;
-
-	*out = SIGTERM;
-	if (!route_query(rq, "signal", text, sizeof(text)))
-		return ERR_NONE;
-	if (strncmp(name, "SIG", 3) == 0)
-		name += 3;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		snprintf(number, sizeof(number), "%d", known[i].number);
-		*out = known[i].number;
-		if (strcmp(known[i].name, name) == 0 ||
-		    strcmp(number, name) == 0)
-			return ERR_NONE;
-	}
-	return err_http_field(rq, e, "signal", "is not a signal to send");
-}
-
-enum err process_kill(struct request *rq, struct errinfo *e)
-{
-	OWN(node_process_free) struct node_process p = {0};
-	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(64U * KIB);
-	int64_t grace = EXEC_KILL_GRACE_MS;
-	bool done;
-	int sig;
-	enum err r = route_query_int(rq, "graceMs", 0, 600000, &grace, e);
-
-	err_http_operation(rq, "process.kill");
-	if (r == ERR_NONE)
-		r = process_signal(rq, &sig, e);
-	if (r == ERR_NONE)
-		r = process_find(rq, &p, e);
-	if (r == ERR_NONE && p.state == NODE_RUNNING) {
-		if (sig == SIGTERM || sig == SIGKILL)
-			r = exec_wait_kill(rq, p.id,
-					   sig == SIGKILL ? 0 : (uint32_t)grace,
-					   &done, e);
-		else
-			r = exec_wait_signal(rq, p.id, (uint32_t)sig, &done, e);
-	}
-	if (r != ERR_NONE)
-		return r;
-	json_out_object(&o, NULL);
-	json_out_bool(&o, "success", true);
-	json_out_text(&o, "processId", p.id);
-	json_out_now(&o);
-	json_out_end(&o);
-	return answer_json(rq, 200, &o, e);
-}
-
-enum err process_kill_all(struct request *rq, struct errinfo *e)
-{
-	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(64U * KIB);
-	int64_t grace = EXEC_KILL_GRACE_MS;
-	uint64_t n = 0;
-	enum err r = route_query_int(rq, "graceMs", 0, 600000, &grace, e);
-
-	err_http_operation(rq, "process.killAll");
-	if (r == ERR_NONE)
-		r = link_find(rq, e);
-	if (r == ERR_NONE)
-		r = exec_wait_kill_all(rq, (uint32_t)grace, &n, e);
-	if (r != ERR_NONE)
-		return r;
-	json_out_object(&o, NULL);
-	json_out_bool(&o, "success", true);
-	json_out_int(&o, "cleanedCount", (int64_t)n);
 	json_out_now(&o);
 	json_out_end(&o);
 	return answer_json(rq, 200, &o, e);

@@ -10,11 +10,18 @@
 FALLIBLE enum err process_start_with(struct request *rq, struct exec_body *x,
 				     struct errinfo *e);
 
+/** process_unknown(rq, e): 404 for {id}. */
+enum err process_unknown(struct request *rq, struct errinfo *e);
+
 /** process_find(rq, out, e): The row of {id}, or 404 noted. */
 FALLIBLE enum err process_find(struct request *rq, struct node_process *out,
 			       struct errinfo *e);
 
-/** process_now(rq, out, s, e): The row and how it stands at this moment. */
+/**
+ * process_now(rq, out, s, e):
+ * The row and how it stands at this moment; 404 noted also when it ended and
+ * had autoCleanup.
+ */
 FALLIBLE enum err process_now(struct request *rq, struct node_process *out,
 			      struct exec_status *s, struct errinfo *e);
 

@@ -27,6 +27,18 @@ static void process_logs_free(struct process_logs *x)
 	buf_free(&x->text[1]);
 }
 
+static enum err process_logs_gap(void *ctx, uint64_t from, uint64_t to,
+				 struct errinfo *e)
+{
+	struct process_logs *x = ctx;
+
+	(void)from;
+	(void)to;
+	(void)e;
+	x->cut = true;
+	return ERR_NONE;
+}
+
 static enum err process_logs_event(void *ctx, const struct keeper_event *ev,
 				   struct errinfo *e)
 {
@@ -66,7 +78,10 @@ enum err process_logs(struct request *rq, struct errinfo *e)
 	struct process_logs x = {
 	    .text = {BUF_INIT(LOGS_MAX), BUF_INIT(LOGS_MAX)}};
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(LOGS_JSON_MAX);
-	struct follow f = {.rq = rq, .event = process_logs_event, .ctx = &x};
+	struct follow f = {.rq = rq,
+			   .event = process_logs_event,
+			   .gap = process_logs_gap,
+			   .ctx = &x};
 	struct exec_tell enc = {0};
 	enum err r = process_find(rq, &p, e);
 
@@ -76,7 +91,7 @@ enum err process_logs(struct request *rq, struct errinfo *e)
 	if (r != ERR_NONE)
 		return r;
 	x.base64 = enc.base64;
-	f.id = p.id;
+	f.id = p.exec;
 	r = follow_run(&f, e);
 	if (r != ERR_NONE)
 		return r;
@@ -144,6 +159,12 @@ static enum err process_tell_event(void *ctx, const struct keeper_event *ev,
 	return process_tell_exit(t, &s, ev->seq, e);
 }
 
+static enum err process_tell_gap(void *ctx, uint64_t from, uint64_t to,
+				 struct errinfo *e)
+{
+	return exec_tell_gap(ctx, from, to, e);
+}
+
 static enum err process_tell_idle(void *ctx, struct errinfo *e)
 {
 	struct exec_tell *t = ctx;
@@ -177,6 +198,7 @@ enum err process_stream(struct request *rq, struct errinfo *e)
 	struct follow f = {.rq = rq,
 			   .live = true,
 			   .event = process_tell_event,
+			   .gap = process_tell_gap,
 			   .idle = process_tell_idle,
 			   .ctx = &t};
 	enum err r = sse_after(rq, &f.after, e);
@@ -190,7 +212,8 @@ enum err process_stream(struct request *rq, struct errinfo *e)
 		r = sse_begin(&t.sse, rq, e);
 	if (r != ERR_NONE)
 		return r;
-	t.process_id = f.id = p.id;
+	t.process_id = p.id;
+	f.id = p.exec;
 	r = process_tell_begin(&t, &p, &s, e);
 	if (r == ERR_NONE)
 		r = follow_run(&f, e);

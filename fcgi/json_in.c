@@ -420,8 +420,20 @@ void json_in_env_free(char **env, uint32_t n)
 	free(env);
 }
 
-enum err json_in_env(struct json_object *obj, char ***out, uint32_t *n,
-		     struct errinfo *e)
+/* "NAME=value", or "NAME" for null; NULL: no memory. */
+static char *env_entry(const char *name, struct json_object *v)
+{
+	char *s;
+
+	if (v == NULL)
+		return strdup(name);
+	if (asprintf(&s, "%s=%s", name, json_object_get_string(v)) < 0)
+		return NULL;
+	return s;
+}
+
+static enum err env_list(struct json_object *obj, bool nulls, char ***out,
+			 uint32_t *n, struct errinfo *e)
 {
 	struct json_object_iterator it, end;
 	char **env;
@@ -440,12 +452,10 @@ enum err json_in_env(struct json_object *obj, char ***out, uint32_t *n,
 	for (; !json_object_iter_equal(&it, &end); json_object_iter_next(&it)) {
 		struct json_object *v = json_object_iter_peek_value(&it);
 
-		if (v == NULL)
+		if (v == NULL && !nulls)
 			continue;
-		if (asprintf(&env[used], "%s=%s",
-			     json_object_iter_peek_name(&it),
-			     json_object_get_string(v)) < 0) {
-			env[used] = NULL;
+		env[used] = env_entry(json_object_iter_peek_name(&it), v);
+		if (env[used] == NULL) {
 			json_in_env_free(env, used);
 			return err_set(e, ERR_NOMEM, 0, "env");
 		}
@@ -454,4 +464,16 @@ enum err json_in_env(struct json_object *obj, char ***out, uint32_t *n,
 	*out = env;
 	*n = used;
 	return ERR_NONE;
+}
+
+enum err json_in_env(struct json_object *obj, char ***out, uint32_t *n,
+		     struct errinfo *e)
+{
+	return env_list(obj, false, out, n, e);
+}
+
+enum err json_in_env_nulls(struct json_object *obj, char ***out, uint32_t *n,
+			   struct errinfo *e)
+{
+	return env_list(obj, true, out, n, e);
 }

@@ -90,10 +90,13 @@ void json_in_free(struct json_in *in);
 /**
  * json_in_env(obj, out, n, e):
  * The members of a JSON_ENV value (NULL: none) as "NAME=value" strings.
- * null values are left out. Owns: the caller frees with json_in_env_free.
+ * null values are left out; json_in_env_nulls() has "NAME" for them.
+ * Owns: the caller frees with json_in_env_free.
  */
 FALLIBLE enum err json_in_env(struct json_object *obj, char ***out, uint32_t *n,
 			      struct errinfo *e);
+FALLIBLE enum err json_in_env_nulls(struct json_object *obj, char ***out,
+				    uint32_t *n, struct errinfo *e);
 void json_in_env_free(char **env, uint32_t n);
 
 #define JSON_COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))

@@ -36,11 +36,31 @@ static enum err launch_room(struct launch *x, size_t argc, size_t owned,
 	return ERR_NONE;
 }
 
+/* Pieces that fit into one argument each. */
+static enum err launch_cut(struct launch *x, const char *command, size_t n,
+			   struct errinfo *e)
+{
+	for (size_t at = 0; at < n; at += LAUNCH_ARG_MAX) {
+		char *piece = strndup(command + at, LAUNCH_ARG_MAX);
+
+		if (piece == NULL)
+			return err_set(e, ERR_NOMEM, 0, "argv");
+		x->owned[x->nowned++] = piece;
+		x->argv[x->argc++] = piece;
+	}
+	return ERR_NONE;
+}
+
+static size_t launch_count(size_t n)
+{
+	return (n + LAUNCH_ARG_MAX - 1) / LAUNCH_ARG_MAX;
+}
+
 enum err launch_shell(struct launch *x, const char *command, struct errinfo *e)
 {
 	size_t n = strlen(command);
 	bool whole = n <= LAUNCH_ARG_MAX;
-	size_t pieces = whole ? 1 : (n + LAUNCH_ARG_MAX - 1) / LAUNCH_ARG_MAX;
+	size_t pieces = whole ? 1 : launch_count(n);
 	enum err r = launch_room(x, pieces + 4, pieces, e);
 
 	if (r != ERR_NONE)
@@ -53,15 +73,37 @@ enum err launch_shell(struct launch *x, const char *command, struct errinfo *e)
 	}
 	x->argv[x->argc++] = SHELL_JOIN;
 	x->argv[x->argc++] = SHELL;
-	for (size_t at = 0; at < n; at += LAUNCH_ARG_MAX) {
-		char *piece = strndup(command + at, LAUNCH_ARG_MAX);
+	return launch_cut(x, command, n, e);
+}
 
-		if (piece == NULL)
-			return err_set(e, ERR_NOMEM, 0, "argv");
-		x->owned[x->nowned++] = piece;
-		x->argv[x->argc++] = piece;
-	}
-	return ERR_NONE;
+enum err launch_pieces(struct launch *x, const char *command, struct errinfo *e)
+{
+	size_t n = strlen(command);
+	enum err r = launch_room(x, launch_count(n) + 1, launch_count(n), e);
+
+	return r == ERR_NONE ? launch_cut(x, command, n, e) : r;
+}
+
+static void launch_quote(struct buf *out, const char *s)
+{
+	buf_adds(out, " '");
+	for (; *s != '\0'; s++)
+		if (*s == '\'')
+			buf_adds(out, "'\\''");
+		else
+			buf_addc(out, *s);
+	buf_addc(out, '\'');
+}
+
+void launch_quoted(struct json_object *texts, struct buf *out)
+{
+	size_t n = json_object_array_length(texts);
+
+	buf_adds(out, "(builtin exec --");
+	for (size_t i = 0; i < n; i++)
+		launch_quote(out, json_object_get_string(
+				      json_object_array_get_idx(texts, i)));
+	buf_addc(out, ')');
 }
 
 enum err launch_argv(struct launch *x, struct json_object *texts,

@@ -34,6 +34,20 @@ void launch_free(struct launch *x);
 FALLIBLE enum err launch_shell(struct launch *x, const char *command,
 			       struct errinfo *e);
 
+/**
+ * launch_pieces(x, command, e):
+ * ${command} for a session's shell: as argv whose parts are to be joined.
+ */
+FALLIBLE enum err launch_pieces(struct launch *x, const char *command,
+				struct errinfo *e);
+
+/**
+ * launch_quoted(texts, out):
+ * A command that has a shell run argv ${texts} just as it is: quoted, and
+ * without the shell's own commands and functions. ${out} may overflow.
+ */
+void launch_quoted(struct json_object *texts, struct buf *out);
+
 /** launch_argv(x, texts, e): argv from a JSON array that json_in checked. */
 FALLIBLE enum err launch_argv(struct launch *x, struct json_object *texts,
 			      struct errinfo *e);

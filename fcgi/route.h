@@ -88,12 +88,13 @@ struct request {
 	const struct route *route;
 	struct route_param params[ROUTE_PARAMS_MAX];
 	int nparams;
-	char id[24];                /* X-Request-Id */
-	struct store_conn *store;   /* this request's, see route_park() */
-	struct ctl_auth auth;       /* auth.tenant is the tenant's id */
-	struct ctl_sandbox sandbox; /* id "" until sandbox_link found it */
-	uint64_t body_bytes;        /* read so far */
-	struct json_in body;        /* what body_json() parsed */
+	char id[24];                 /* X-Request-Id */
+	struct store_conn *store;    /* this request's, see route_park() */
+	struct ctl_auth auth;        /* auth.tenant is the tenant's id */
+	struct ctl_sandbox sandbox;  /* id "" until sandbox_link found it */
+	uint64_t body_bytes;         /* read so far */
+	struct json_in body;         /* what body_json() parsed */
+	unsigned char body_hash[32]; /* of its bytes */
 	struct failure failure;
 	struct buf headers; /* extra answer headers, "Name: value\r\n" */
 	bool is_long;       /* counted by pool_long() */

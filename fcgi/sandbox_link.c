@@ -284,14 +284,16 @@ enum err link_call(struct link *l, enum keeper_msg type,
 static bool link_is_answer(uint16_t type)
 {
 	return type == KM_STARTED || type == KM_ATTACHED || type == KM_ITEM ||
-	       type == KM_OK || type == KM_FDS || type == KM_USAGE_IS;
+	       type == KM_OK || type == KM_FDS || type == KM_USAGE_IS ||
+	       type == KM_SESSION || type == KM_PORT_IS;
 }
 
 enum err link_call_fds(struct link *l, enum keeper_msg type,
 		       const struct buf *payload, const int *fds, int nfds,
 		       struct wire_msg **msg, struct errinfo *e)
 {
-	int64_t deadline = clock_mono_ms() + LINK_CALL_MS;
+	int64_t deadline = l->patient ? CLOCK_NEVER
+				      : clock_mono_ms() + LINK_CALL_MS;
 	struct wire_msg *m;
 	uint32_t tag = ++l->tag;
 	enum err r = wire_send_fds(l->fd, (uint16_t)type, tag, payload,

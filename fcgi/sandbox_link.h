@@ -26,6 +26,7 @@ struct link {
 	uint32_t tag;
 	struct wire_rx rx;
 	bool watch;
+	bool patient;  /* calls have no deadline: their turn comes some time */
 	unsigned seen; /* frames since the client was looked at */
 	/* After link_attach: the oldest seq still there, the next one to
 	 * come, and that no more will. */
@@ -84,7 +85,8 @@ FALLIBLE enum err link_start(struct link *l, const struct keeper_start *s,
 
 /**
  * link_call(l, type, payload, msg, e):
- * Send one frame and wait for its one answer: OK, ITEM, ATTACHED, STARTED.
+ * Send one frame and wait for its one answer: OK, ITEM, ATTACHED, STARTED,
+ * SESSION, PORT_IS.
  * Owns: ${msg} (may be NULL) is valid until the next call on ${l}. Events of
  * an execution attached on ${l} that come meanwhile are lost: take another
  * link for calls while you follow one.

@@ -317,7 +317,8 @@ void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms)
 	}
 	x->kill_reason = reason;
 	if (session_waits(x)) { /* it never began */
-		client_refuse(x->starter, x->starter_tag, ERR_STATE, "killed");
+		client_refuse(x->starter, x->starter_tag, ERR_STATE,
+			      x->session->ended ? "session" : "killed");
 		x->starter = NULL;
 		exec_free(x);
 		return;

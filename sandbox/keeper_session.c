@@ -110,11 +110,23 @@ enum err session_new(struct keeper *k, const char *id, const char *cwd,
 	return ERR_NONE;
 }
 
+/* A process whose command is one piece: it follows the head's lines. */
+static const char *wrap_process(char *to, size_t size, const char *command)
+{
+	snprintf(to, size, "%s\n%s", session_text_process, command);
+	return to;
+}
+
 bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
 		  const char ***args)
 {
-	const char **v = calloc((size_t)s->argc + s->envc + 8, sizeof(*v));
 	static char count[16]; /* one loop, no threads */
+	bool process = s->kind == EXEC_PROCESS && s->argc == 1;
+	size_t room = (size_t)s->argc + s->envc + 8;
+	size_t text = process ? strlen(session_text_process) +
+				    strlen(s->argv[0]) + 2
+			      : 0;
+	const char **v = malloc(room * sizeof(*v) + text);
 	uint32_t n = 0;
 
 	if (v == NULL)
@@ -122,13 +134,14 @@ bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
 	snprintf(count, sizeof(count), "%u", s->envc);
 	v[n++] = "/bin/bash";
 	v[n++] = "-c";
-	v[n++] = session_text;
+	v[n++] = process ? wrap_process((char *)(v + room), text, s->argv[0])
+			 : session_text;
 	v[n++] = "bash";
 	v[n++] = s->cwd;
 	v[n++] = count;
 	for (uint32_t i = 0; i < s->envc; i++)
 		v[n++] = s->env[i];
-	for (uint32_t i = 0; i < s->argc; i++)
+	for (uint32_t i = 0; i < s->argc && !process; i++)
 		v[n++] = s->argv[i];
 	*out = *s;
 	out->argv = v;

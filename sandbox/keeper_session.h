@@ -48,8 +48,9 @@ bool session_end(struct keeper *k, const char *id, uint32_t grace_ms);
 /**
  * session_wrap(s, out, args):
  * The start of session.bash that runs ${s}'s argv (pieces of one command)
- * with its env and cwd for this call only. ${out} borrows from ${s} and from
- * ${args}, which the caller frees. False: no memory.
+ * with its env and cwd for this call only; of a process, of
+ * session_process.bash. ${out} borrows from ${s} and from ${args}, which the
+ * caller frees. False: no memory.
  */
 bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
 		  const char ***args);

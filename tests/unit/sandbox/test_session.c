@@ -53,11 +53,12 @@ static void take_state(struct shell *s, int fd)
 	s->len = (size_t)n;
 }
 
-static void call_with(struct shell *s, const char *command, const char *cwd,
-		      const char *env)
+static void run(struct shell *s, enum exec_kind kind, const char *command,
+		const char *cwd, const char *env)
 {
 	const char *argv[] = {command}, *envs[] = {env};
-	struct keeper_start in = {.cwd = cwd,
+	struct keeper_start in = {.kind = kind,
+				  .cwd = cwd,
 				  .argv = argv,
 				  .argc = 1,
 				  .env = envs,
@@ -89,6 +90,12 @@ static void call_with(struct shell *s, const char *command, const char *cwd,
 	close(out[0]);
 	assert_int_equal(waitpid(pid, &s->status, 0), pid);
 	take_state(s, state);
+}
+
+static void call_with(struct shell *s, const char *command, const char *cwd,
+		      const char *env)
+{
+	run(s, EXEC_CALL, command, cwd, env);
 }
 
 static void call(struct shell *s, const char *command)
@@ -217,6 +224,25 @@ static void what_is_given_for_a_call_holds_for_that_call_only(void **state)
 	says(s, "echo ${N-none}", "none\n");
 }
 
+static void
+a_process_starts_from_the_state_and_becomes_its_program(void **state)
+{
+	struct shell *s = fresh();
+
+	(void)state;
+	call(s, "cd /usr; X=1; export Y=2; f() { echo f$1; }; "
+		"alias ll='echo aliased'");
+	run(s, EXEC_PROCESS, "pwd; echo $X $Y $V; f 3\nll x; echo $# $0", "",
+	    "V=a b");
+	assert_string_equal(s->out, "/usr\n1 2 a b\nf3\naliased x\n0 bash\n");
+	run(s, EXEC_PROCESS, "pwd; readlink /proc/self/exe", "/tmp", NULL);
+	assert_string_equal(s->out, "/tmp\n/usr/bin/readlink\n");
+	run(s, EXEC_PROCESS, "echo $$; exec 3>&2; sh -c 'echo $$'", "", NULL);
+	assert_int_equal(strtol(s->out, NULL, 10),
+			 strtol(strchr(s->out, '\n') + 1, NULL, 10));
+	says(s, "pwd; echo $X", "/usr\n1\n");
+}
+
 static void programs_do_not_get_the_state(void **state)
 {
 	struct shell *s = fresh();
@@ -239,6 +265,8 @@ int main(void)
 	    cmocka_unit_test(no_command_wedges_its_session),
 	    cmocka_unit_test(a_removed_directory_does_not_stop_the_next_call),
 	    cmocka_unit_test(what_is_given_for_a_call_holds_for_that_call_only),
+	    cmocka_unit_test(
+		a_process_starts_from_the_state_and_becomes_its_program),
 	    cmocka_unit_test(programs_do_not_get_the_state),
 	};
 

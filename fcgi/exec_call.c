@@ -1,0 +1,263 @@
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "fcgi/exec_call.h"
+#include "store/log_chunk.h"
+#include "store/node_execution.h"
+
+#define EXEC_RING_BYTES (4U * MIB)
+#define IDLE_MS 5000
+
+void exec_call_close(struct exec_call *x)
+{
+	link_close(&x->link);
+	retry_free(&x->retry);
+}
+
+/* ---- rows ---- */
+
+static enum err exec_call_add(struct exec_call *x, struct errinfo *e)
+{
+	struct request *rq = x->rq;
+	struct node_execution_new row = {.sandbox = rq->sandbox.id,
+					 .id = x->id,
+					 .kind = EXEC_CALL,
+					 .command = x->body->command,
+					 .cwd = exec_body_cwd(x->body)};
+	enum err r;
+
+	memcpy(x->retry.row.made, x->id, sizeof(x->id));
+	r = retry_begin(rq, rq->sandbox.id, &x->retry, e);
+	if (r == ERR_NONE && x->retry.first)
+		return node_execution_add(rq->store, &row, e);
+	memcpy(x->id, x->retry.row.made, sizeof(x->id));
+	return r;
+}
+
+/* Both rows or none: a worker may end at any moment. */
+static enum err exec_call_rows(struct exec_call *x, struct errinfo *e)
+{
+	enum err r;
+
+	if (!retry_asked(x->rq))
+		return exec_call_add(x, e);
+	r = node_begin(x->rq->store, e);
+	if (r != ERR_NONE)
+		return r;
+	r = exec_call_add(x, e);
+	if (r == ERR_NONE)
+		return node_commit(x->rq->store, e);
+	node_rollback(x->rq->store);
+	return r;
+}
+
+static void exec_call_forget(struct exec_call *x)
+{
+	struct request *rq = x->rq;
+	struct errinfo e;
+
+	if (route_unpark(rq, &e) != ERR_NONE ||
+	    node_execution_remove(rq->store, rq->sandbox.id, x->id, &e) !=
+		ERR_NONE)
+		log_err("forget an execution that did not start", &e);
+	retry_drop(rq, &x->retry);
+}
+
+/*
+ * Whether the first try may not have come to START: it has no events and no
+ * end. If its keeper knows it, START says so and starts nothing.
+ */
+static enum err exec_call_open(struct exec_call *x, bool *open,
+			       struct errinfo *e)
+{
+	OWN(node_execution_free) struct node_execution row = {0};
+	struct request *rq = x->rq;
+	struct log_state log = {.last = 0};
+	enum err r = node_execution_get(rq->store, rq->sandbox.id, x->id, &row,
+					e);
+
+	if (r == ERR_NONE)
+		r = log_chunk_state(rq->store, rq->sandbox.id, x->id, &log, e);
+	*open = row.state == NODE_RUNNING && log.last == 0;
+	if (r == ERR_NOT_FOUND)
+		return err_http_fail(rq, e, HTTP_OPERATION_INTERRUPTED,
+				     "The first call with this "
+				     "Idempotency-Key did not start");
+	return r;
+}
+
+/* ---- start ---- */
+
+static enum err exec_call_start(struct exec_call *x, struct keeper_start *s,
+				struct errinfo *e)
+{
+	bool open = true;
+	enum err r = exec_call_rows(x, e);
+
+	if (r == ERR_NONE && !x->retry.first)
+		r = exec_call_open(x, &open, e);
+	if (r != ERR_NONE)
+		return r;
+	x->taken_up = !open;
+	if (!open)
+		return ERR_NONE;
+	r = exec_body_start(&x->link, x->body, s, NULL, e);
+	if (r == ERR_EXISTS) {
+		x->taken_up = true;
+		return ERR_NONE;
+	}
+	/* Gone while it started: it may run, and then it is recorded. */
+	if (r != ERR_NONE && !x->rq->broken)
+		exec_call_forget(x);
+	return r;
+}
+
+enum err exec_call_begin(struct exec_call *x, struct errinfo *e)
+{
+	struct keeper_start s = {.id = x->id,
+				 .kind = EXEC_CALL,
+				 .flags = KF_ATTACH,
+				 .ring_bytes = EXEC_RING_BYTES};
+	enum err r = link_open(x->rq, LINK_CREATE, &x->link, e);
+
+	if (r == ERR_NONE)
+		r = exec_body_launch(&x->link, x->body, &s, e);
+	if (r != ERR_NONE)
+		return r;
+	if (!x->body->keep)
+		s.flags |= KF_KILL_ON_CLOSE;
+	id_stamped("exec", x->id);
+	r = exec_call_start(x, &s, e);
+	if (r == ERR_NONE)
+		route_park(x->rq);
+	return r;
+}
+
+/* ---- events ---- */
+
+static enum err exec_call_gap(struct exec_call *x, const struct exec_ear *ear,
+			      uint64_t from, uint64_t to, struct errinfo *e)
+{
+	x->cut = true;
+	return ear->gap != NULL ? ear->gap(ear->ctx, from, to, e) : ERR_NONE;
+}
+
+static void exec_call_ended(struct exec_call *x, const struct keeper_event *ev)
+{
+	x->end = ev->end;
+	x->end_seq = ev->seq;
+	x->ended_ms = ev->unix_ms;
+}
+
+/* What this call started: its events come on the link. */
+static enum err exec_call_own(struct exec_call *x, const struct exec_ear *ear,
+			      struct errinfo *e)
+{
+	uint64_t next = 1;
+	enum err r = ERR_NONE;
+
+	while (r == ERR_NONE) {
+		struct link_event le;
+
+		r = link_next(&x->link, clock_mono_ms() + IDLE_MS, &le, e);
+		if (r == ERR_PEER) {
+			x->lost = true;
+			return ERR_NONE;
+		}
+		if (r != ERR_NONE)
+			return r;
+		if (le.got == LINK_TICK && ear->idle != NULL)
+			r = ear->idle(ear->ctx, e);
+		if (le.got != LINK_EVENT)
+			continue;
+		if (le.ev.seq > next)
+			r = exec_call_gap(x, ear, next, le.ev.seq - 1, e);
+		next = le.ev.seq + 1;
+		if (le.ev.kind == EVENT_END) {
+			exec_call_ended(x, &le.ev);
+			return r;
+		}
+		if (r == ERR_NONE)
+			r = ear->chunk(ear->ctx, &le.ev, e);
+	}
+	return r;
+}
+
+struct exec_again {
+	struct exec_call *x;
+	const struct exec_ear *ear;
+};
+
+static enum err exec_again_event(void *ctx, const struct keeper_event *ev,
+				 struct errinfo *e)
+{
+	struct exec_again *a = ctx;
+
+	if (ev->kind == EVENT_OUT || ev->kind == EVENT_ERR)
+		return a->ear->chunk(a->ear->ctx, ev, e);
+	if (ev->kind == EVENT_END)
+		exec_call_ended(a->x, ev);
+	return ERR_NONE;
+}
+
+static enum err exec_again_gap(void *ctx, uint64_t from, uint64_t to,
+			       struct errinfo *e)
+{
+	struct exec_again *a = ctx;
+
+	return exec_call_gap(a->x, a->ear, from, to, e);
+}
+
+static enum err exec_again_idle(void *ctx, struct errinfo *e)
+{
+	struct exec_again *a = ctx;
+
+	return a->ear->idle != NULL ? a->ear->idle(a->ear->ctx, e) : ERR_NONE;
+}
+
+/* It has ended, and what is stored of it does not say how: its row may. */
+static enum err exec_again_row(struct exec_call *x, struct errinfo *e)
+{
+	OWN(node_execution_free) struct node_execution row = {0};
+	enum err r = route_unpark(x->rq, e);
+
+	if (r == ERR_NONE)
+		r = node_execution_get(x->rq->store, x->rq->sandbox.id, x->id,
+				       &row, e);
+	if (r != ERR_NONE && r != ERR_NOT_FOUND)
+		return r;
+	x->lost = row.state != NODE_ENDED || row.end.reason == END_SANDBOX_GONE;
+	x->end = (struct keeper_end){.exit_code = row.end.exit_code,
+				     .reason = row.end.reason,
+				     .duration_ms = row.end.duration_ms,
+				     .stdout_bytes = row.end.stdout_bytes,
+				     .stderr_bytes = row.end.stderr_bytes,
+				     .dropped_bytes = row.end.dropped_bytes,
+				     .hits = row.end.hits};
+	x->ended_ms = row.end.ended_ms;
+	return ERR_NONE;
+}
+
+enum err exec_call_hear(struct exec_call *x, const struct exec_ear *ear,
+			struct errinfo *e)
+{
+	struct exec_again again = {.x = x, .ear = ear};
+	struct follow f = {.rq = x->rq,
+			   .id = x->id,
+			   .after = x->after,
+			   .live = true,
+			   .event = exec_again_event,
+			   .gap = exec_again_gap,
+			   .idle = exec_again_idle,
+			   .ctx = &again};
+	enum err r;
+
+	if (!x->taken_up)
+		return exec_call_own(x, ear, e);
+	r = follow_run(&f, e);
+	if (r == ERR_NONE && f.how != FOLLOW_ENDED)
+		r = exec_again_row(x, e);
+	return r;
+}
