@@ -565,6 +565,7 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 		r = cgroup_root_open(&b->cgroups, b->instance, mount_dir, e);
 	if (r != ERR_NONE)
 		return r;
+	b->trash = (struct trash){.broker = b};
 	b->maker = (struct maker){.broker = b, .watch = LOOP_WATCH_INIT};
 	disk_root_open(&b->disks, b->sandboxes, b->images,
 		       conf->disk_overcommit);
@@ -572,7 +573,7 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 	if (r != ERR_NONE)
 		return r;
 	live_adopt_all(b);
-	live_sweep_trash(b);
+	trash_sweep(&b->trash);
 	r = listen_at(b, "broker.sock", SOCK_SEQPACKET, b->warren_gid,
 		      &listen_fd, e);
 	if (r == ERR_NONE)
@@ -606,7 +607,7 @@ void broker_run(struct broker *b)
 		live_end(l);
 	}
 	deadline = clock_mono_ms() + STOP_LIMIT_MS;
-	while ((b->lives != NULL || b->jobs != NULL) &&
+	while ((b->lives != NULL || trash_busy(&b->trash)) &&
 	       clock_left_ms(deadline) > 0)
 		loop_step(&b->loop, 50);
 	loop_timer_del(&b->loop, &b->refill);

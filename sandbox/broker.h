@@ -17,12 +17,12 @@
 #include "sandbox/keeper_seat.h"
 #include "sandbox/maker.h"
 #include "sandbox/net.h"
+#include "sandbox/trash.h"
 
 #define BROKER_ROLES_MAX 17 /* the recorder and at most 16 workers */
 
 struct live;
 struct peer;
-struct job;
 struct zygotes;
 
 struct broker_conf {
@@ -74,7 +74,7 @@ struct broker {
 	struct live *lives;
 	struct peer *peers;
 	int npeers;
-	struct job *jobs; /* removals that run */
+	struct trash trash;
 	struct role roles[BROKER_ROLES_MAX];
 	int nroles;
 	struct zygotes *zygotes;

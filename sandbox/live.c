@@ -132,7 +132,9 @@ static void live_clean(void *arg)
  * until all is written. */
 static void let_disk_go(struct live *l)
 {
-	if (l->destroy)
+	if (l->disk < 0)
+		return;
+	if (l->destroy && !maker_forsake(&l->broker->maker, &l->disk))
 		disk_forsake(&l->broker->disks, l->disk);
 	own_fd(&l->disk);
 }

@@ -1,30 +1,16 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/child.h"
 #include "sandbox/live.h"
 #include "sandbox/live_files.h"
 #include "sandbox/mount.h"
-
-#define TRASH "trash."
-
-/* A removal that runs: rm in a child, so that a big tree blocks nobody. */
-struct job {
-	struct broker *broker;
-	int pidfd;
-	struct loop_watch watch;
-	struct job *next;
-};
 
 static int open_dir(int at, const char *name)
 {
@@ -134,80 +120,8 @@ void live_files_unlink(struct broker *b, const char *id)
 	unlinkat(b->run, path, 0);
 }
 
-static void on_job_end(void *arg, uint32_t events)
-{
-	struct job *j = arg, **p = &j->broker->jobs;
-	int status;
-
-	(void)events;
-	child_reap(j->pidfd, &status);
-	if (status != 0)
-		log_line(LOG_WARN, "removal ended with status %#x",
-			 (unsigned)status);
-	loop_del(&j->broker->loop, &j->watch);
-	close(j->pidfd);
-	while (*p != j)
-		p = &(*p)->next;
-	*p = j->next;
-	free(j);
-}
-
-static void remove_tree(struct broker *b, const char *name)
-{
-	char path[PATH_MAX];
-	char rm[] = "rm", flags[] = "-rf", one[] = "--one-file-system",
-	     end[] = "--";
-	char *const argv[] = {rm, flags, one, end, path, NULL};
-	OWN(own_fd) int program = open("/usr/bin/rm", O_RDONLY | O_CLOEXEC);
-	struct child_spec s = {.program = program, .argv = argv};
-	OWN(own_mem) struct job *j = calloc(1, sizeof(*j));
-	struct errinfo e;
-	pid_t pid;
-	int n = snprintf(path, sizeof(path), "%s/sandboxes/%s", b->conf.data,
-			 name);
-
-	if (j == NULL || program < 0 || n < 0 || (size_t)n >= sizeof(path))
-		return;
-	j->broker = b;
-	if (child_start(&s, &pid, &j->pidfd, &e) != ERR_NONE) {
-		log_err("remove files", &e);
-		return;
-	}
-	must(loop_add(&b->loop, &j->watch, j->pidfd, EPOLLIN, on_job_end, j,
-		      NULL) == ERR_NONE);
-	j->next = b->jobs;
-	b->jobs = STEAL(j);
-}
-
 void live_remove_files(struct broker *b, const char *id)
 {
-	char trash[80];
-
 	disk_forget(&b->disks, id);
-	/* An earlier one of that name may still be on its way out. */
-	snprintf(trash, sizeof(trash), TRASH "%s.%lld", id,
-		 (long long)clock_mono_ms());
-	if (renameat(b->sandboxes, id, b->sandboxes, trash) < 0) {
-		if (errno != ENOENT)
-			log_line(LOG_ERROR, "%s: files not removed: %s", id,
-				 strerrordesc_np(errno));
-		return;
-	}
-	remove_tree(b, trash);
-}
-
-void live_sweep_trash(struct broker *b)
-{
-	int fd = openat(b->sandboxes, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *de;
-
-	if (d == NULL) {
-		own_fd(&fd);
-		return;
-	}
-	while ((de = readdir(d)) != NULL)
-		if (strncmp(de->d_name, TRASH, strlen(TRASH)) == 0)
-			remove_tree(b, de->d_name);
-	closedir(d);
+	trash_throw(&b->trash, id);
 }

@@ -53,7 +53,4 @@ void live_files_unlink(struct broker *b, const char *id);
 /** live_remove_files(b, id): Delete a sandbox's files, in a child. */
 void live_remove_files(struct broker *b, const char *id);
 
-/** live_sweep_trash(b): Delete what an earlier broker did not get to. */
-void live_sweep_trash(struct broker *b);
-
 #endif

@@ -12,12 +12,13 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/broker.h"
+#include "sandbox/disk_loop.h"
 #include "sandbox/maker.h"
 #include "sandbox/parcel.h"
 
 #define WAIT_LIMIT_MS 1000
 
-enum maker_kind { MAKER_BERTH = 1, MAKER_DISK, MAKER_KEEPER };
+enum maker_kind { MAKER_BERTH = 1, MAKER_DISK, MAKER_KEEPER, MAKER_FORSAKE };
 enum { FD_SOCKET = 3, FD_IMAGES, FD_KEEPER }; /* the child's */
 
 /* An order, and the same with descriptors as its answer. */
@@ -94,6 +95,8 @@ static enum err make(struct parcel *p, const char *empty, struct errinfo *e)
 		return make_disk(p, e);
 	case MAKER_KEEPER:
 		return make_keeper(p, empty, e);
+	case MAKER_FORSAKE:
+		break;
 	}
 	return err_set(e, ERR_ARG, 0, "order");
 }
@@ -112,8 +115,15 @@ noreturn static void maker_main(const struct broker *b, int socket_fd)
 		_exit(1);
 	while (receive_one(FD_SOCKET, &p, 0)) {
 		struct errinfo e;
-		enum err r = make(&p, b->empty, &e);
+		enum err r;
 
+		if (p.order.kind == MAKER_FORSAKE) { /* no answer */
+			if (p.fds.n == 1)
+				disk_loop_forsake(p.fds.at[0], FD_IMAGES);
+			parcel_close(&p.fds);
+			continue;
+		}
+		r = make(&p, b->empty, &e);
 		if (r != ERR_NONE)
 			log_err("maker", &e);
 		p.order.err = r;
@@ -214,6 +224,8 @@ static bool take_one(struct maker *m)
 	case MAKER_KEEPER:
 		take_keeper(m, &p);
 		break;
+	case MAKER_FORSAKE:
+		break;
 	}
 	parcel_close(&p.fds);
 	return true;
@@ -293,6 +305,17 @@ static void ask_keepers(struct maker *m)
 	while (m->broker->keepers.nready + m->nkeepers < SEATS_READY &&
 	       ask(m, &p))
 		m->nkeepers++;
+}
+
+bool maker_forsake(struct maker *m, int *mount)
+{
+	const struct parcel p = {.order = {.kind = MAKER_FORSAKE},
+				 .fds = {{*mount}, 1}};
+
+	if (m->pid == 0 || !ask(m, &p))
+		return false;
+	own_fd(mount);
+	return true;
 }
 
 void maker_refill(struct maker *m)

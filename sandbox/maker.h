@@ -7,6 +7,7 @@
 #ifndef SANDBOX_MAKER_H
 #define SANDBOX_MAKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -35,6 +36,15 @@ void maker_refill(struct maker *m);
  * made, wait for it. Blocks: at most a second; usually 1 to 3 ms.
  */
 void maker_wait(struct maker *m, bool disk);
+
+/**
+ * maker_forsake(m, mount):
+ * Let it forsake the image that is mounted at ${mount} (disk_forsake(); the
+ * kernel tells that to the console, which takes its time) and unmount it,
+ * when nobody else uses it, in its own time.
+ * Owns: takes ${mount}. False: it cannot be had; do it yourself.
+ */
+bool maker_forsake(struct maker *m, int *mount);
 
 /** maker_stop(m): End it. What it was making is lost with it. */
 void maker_stop(struct maker *m);
