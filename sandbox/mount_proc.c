@@ -155,7 +155,7 @@ int mount_proc(int root, int target)
 	for (size_t i = 0; i < sizeof(read_only) / sizeof(char *); i++)
 		if (make_read_only(proc, read_only[i]) < 0)
 			return -1;
-	/* Over what is read-only now. The same for all on this machine, until it
-	 * boots again. */
+	/* Over what is read-only now. It is the same for all on this machine,
+	 * until that boots again. */
 	return cover(proc, "sys/kernel/random/boot_id", null);
 }
