@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,14 +21,11 @@
 #include "sandbox/limits.h"
 #include "sandbox/zygote_msg.h"
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
 #define EXPORT __attribute__((visibility("default")))
 #define FD_HIGH 64
-#define HUGE_BYTES (2UL << 20)
 #define KERNEL_FDS 4
+_Static_assert(KERNEL_FDS + 1 == ENTER_KEEP_MIN, "order of descriptors");
+_Static_assert(FD_HIGH == 64, "a mask");
 #define ENTER_NAMESPACES                                                       \
 	(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |            \
 	 CLONE_NEWCGROUP)
@@ -37,6 +33,8 @@
 static struct sock_filter filter[BPF_MAXINSNS];
 static struct sock_fprog program = {.filter = filter};
 static int own_pid_ns = -1;
+
+static uint64_t kept; /* see enter_keep() */
 
 /* The request at hand: a zygote serves one at a time. */
 static struct zygote_req request;
@@ -148,6 +146,11 @@ EXPORT int enter_wait(void)
 	}
 }
 
+EXPORT void enter_keep(uint64_t mask)
+{
+	kept = mask >> ENTER_KEEP_MIN << ENTER_KEEP_MIN;
+}
+
 EXPORT const char *enter_language(void)
 {
 	return request.language;
@@ -155,7 +158,8 @@ EXPORT const char *enter_language(void)
 
 /* ---- in the child ---- */
 
-/* 0 to 3 are the kernel's, 4 leads to the broker still, no others are. */
+/* 0 to 3 are the kernel's, 4 leads to the broker still; others are not, but
+ * for those that are kept. */
 static bool arrange_fds(void)
 {
 	int up[KERNEL_FDS + 1];
@@ -171,7 +175,10 @@ static bool arrange_fds(void)
 			return false;
 	if (dup3(up[KERNEL_FDS], KERNEL_FDS, O_CLOEXEC) < 0)
 		return false;
-	return close_range(KERNEL_FDS + 1, ~0U, 0) == 0;
+	for (int fd = ENTER_KEEP_MIN; fd < FD_HIGH; fd++)
+		if ((kept >> fd & 1) == 0)
+			close(fd);
+	return close_range(FD_HIGH, ~0U, 0) == 0;
 }
 
 static enum zygote_step enter(void)
@@ -193,7 +200,7 @@ static enum zygote_step enter(void)
 		return ZYGOTE_STEP_FILTER;
 	setsid();
 	umask(022);
-	limits_signals();
+	limits_signals(false);
 	return ZYGOTE_STEP_NONE;
 }
 
@@ -276,19 +283,4 @@ EXPORT int enter_fork(void)
 		say(ZYGOTE_FD_BROKER, ZYGOTE_FAILED, 0, ZYGOTE_STEP_FORK);
 	drop_fds();
 	return 0;
-}
-
-EXPORT unsigned long enter_collapse(unsigned long first, unsigned long last)
-{
-	unsigned long at = (first + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
-	unsigned long done = 0;
-
-	for (; at + HUGE_BYTES <= last; at += HUGE_BYTES) {
-		void *block;
-
-		memcpy(&block, &at, sizeof(block));
-		if (madvise(block, HUGE_BYTES, MADV_COLLAPSE) == 0)
-			done += HUGE_BYTES;
-	}
-	return done;
 }

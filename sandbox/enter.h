@@ -13,6 +13,8 @@
 #ifndef SANDBOX_ENTER_H
 #define SANDBOX_ENTER_H
 
+#include <stdint.h>
+
 /** enter_open(): Read the filter, look at the descriptors. 0, or -1. */
 int enter_open(void);
 
@@ -41,10 +43,26 @@ const char *enter_language(void);
 int enter_fork(void);
 
 /**
- * enter_collapse(first, last):
- * Put the whole 2 MiB blocks of [first, last) on huge pages: a fork copies
- * one entry for each instead of 512. Returns bytes that are so now.
+ * enter_keep(mask):
+ * Descriptors, bit N for N, that stay open in children: those of an event
+ * loop, which the interpreter closes or makes anew right after. From
+ * ENTER_KEEP_MIN to 63; none without this call.
  */
-unsigned long enter_collapse(unsigned long first, unsigned long last);
+void enter_keep(uint64_t mask);
+#define ENTER_KEEP_MIN 5
+
+/**
+ * enter_forkable():
+ * Let a fork copy all private memory: V8 marks its heap to be left out. To
+ * be called when nothing is allocated any more. 0, or -1.
+ */
+int enter_forkable(void);
+
+/**
+ * enter_collapse():
+ * Put whole 2 MiB blocks of private memory on huge pages: a fork copies one
+ * entry for each instead of 512. Returns how many bytes are so now.
+ */
+unsigned long enter_collapse(void);
 
 #endif

@@ -78,13 +78,20 @@ int limits_keyring(void)
 	return 0;
 }
 
-void limits_signals(void)
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||
+	       sig == SIGILL || sig == SIGTRAP;
+}
+
+void limits_signals(bool faults)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
 	for (int i = 1; i < NSIG; i++)
-		sigaction(i, &dfl, NULL);
+		if (faults || !is_fault(i))
+			sigaction(i, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }

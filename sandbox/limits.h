@@ -2,6 +2,7 @@
 #ifndef SANDBOX_LIMITS_H
 #define SANDBOX_LIMITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -34,7 +35,8 @@ int limits_oom(void);
 /** limits_keyring(): A session keyring of its own, or none at all. */
 int limits_keyring(void);
 
-/** limits_signals(): Every signal as after boot, none blocked. */
-void limits_signals(void);
+/** limits_signals(faults): Every signal as after boot, none blocked. Those of
+ * faults only if ${faults}: an interpreter's own code may handle its own. */
+void limits_signals(bool faults);
 
 #endif

@@ -172,7 +172,7 @@ noreturn static void child_main(const struct spawn_plan *p, int go, int report)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	enum spawn_step step;
 
-	limits_signals();
+	limits_signals(true);
 	if (proc_user < 0 || null < 0)
 		fail(report, SPAWN_FDS);
 	if (setns(p->net_ns, CLONE_NEWNET) < 0)

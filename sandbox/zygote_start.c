@@ -129,7 +129,7 @@ noreturn static void child_main(const struct start_plan *p)
 	char *const *argv;
 
 	memcpy(&argv, &p->argv, sizeof(argv)); /* execve does not write */
-	limits_signals();
+	limits_signals(true);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() == 1)
 		fail("broker");
 	/* Its children take those of their sandbox. */

@@ -2,8 +2,9 @@
 # install.sh DEST: put the kernels into DEST (an image's /opt/warren/kernels).
 #
 # Copies what has changed, compiles the Python files, makes matplotlib's list
-# of fonts and installs the node packages of package-lock.json. Run it again
-# at any time: with nothing changed it only compares one checksum.
+# of fonts, installs the node packages of package-lock.json and builds the
+# addon of the Node zygote. Run it again at any time: with nothing changed it
+# only compares one checksum.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: install.sh DEST" >&2; exit 2; }
@@ -17,6 +18,7 @@ state()
 {
 	find "$here" -type f ! -path '*/node_modules/*' ! -name '*.pyc' \
 		! -name '*.md' -exec sha256sum {} + | sort
+	sha256sum "$here/../enter_node.c" "$here/../enter.h"
 	"$python" -c 'import sys; print(sys.version)'
 	uname -m
 }
@@ -59,5 +61,9 @@ aarch64) arch=arm64 ;;
 esac
 "$dest/node/node_modules/@esbuild/linux-$arch/bin/esbuild" --version \
 	> /dev/null
+# The rest of it is libwarren-enter.so, which is found when it runs.
+"${CC:-cc}" -O2 -Wall -Wextra -D_GNU_SOURCE -fPIC -shared -Wl,-z,relro,-z,now \
+	-I "$dest/node/node_modules/node-api-headers/include" -I "$here/../.." \
+	-o "$dest/node/warren_enter.node" "$here/../enter_node.c"
 chmod -R a+rX "$dest"
 echo "$sum" > "$dest/.state"

@@ -1,6 +1,7 @@
 'use strict';
 /*
  * The JavaScript and TypeScript kernel: node kernel.cjs javascript|typescript.
+ * A zygote makes a Kernel, forks, and calls serve() in the child.
  *
  * A cell is evaluated by V8's own REPL mode (inspector, replMode), so names
  * persist, may be declared again and top-level await works; only imports are
@@ -23,26 +24,55 @@ const later = setImmediate;
 const delay = setTimeout;
 
 class Kernel {
-	constructor(language, fd) {
-		this.typescript = language === 'typescript' &&
-			require('./typescript.cjs');
-		this.extension = this.typescript ? 'ts' : 'js';
+	constructor() {
+		this.typescript = null;
+		this.extension = 'js';
 		this.count = 0;
 		this.run = null;
 		this.held = undefined;
 		this.session = new inspector.Session();
 		this.session.connect();
 		this.gate = new vm.Script('__warren.enter()');
-		this.link = new Link(fd, () => this.next());
+		this.link = null;
 		stdio.install();
 		scope.install(this);
 		timers.install(this);
-		process.on('SIGINT', () => this.interrupt());
 		process.on('uncaughtException', (error) => this.report(error));
 		this.watchRejections();
+	}
+
+	/* Take runs from the socket until it ends. */
+	serve(language, fd) {
+		if (language === 'typescript') {
+			this.typescript = require('./typescript.cjs');
+			this.extension = 'ts';
+		}
+		process.on('SIGINT', () => this.interrupt());
+		this.link = new Link(fd, () => this.next());
 		this.link.send(READY, 0, {
 			language, version: process.versions.node,
 		});
+	}
+
+	/* Run cells for what their code leaves in caches; nobody hears it. */
+	async rehearse(cells) {
+		const frames = cells.map((code) => ({ type: RUN, tag: 1,
+			payload: Buffer.from(JSON.stringify({ code })) }));
+		stdio.mute(true);
+		await new Promise((done) => {
+			this.link = {
+				take: () => frames.shift(),
+				send: (type, _tag, object) => {
+					JSON.stringify(object);
+					if (type === DONE && !frames.length)
+						later(done);
+				},
+			};
+			this.next();
+		});
+		stdio.mute(false);
+		this.link = null;
+		this.count = 0;
 	}
 
 	/* A rejection counts when a turn later still nothing handles it. */
@@ -267,4 +297,7 @@ function special(text) {
 	return text.endsWith('n') ? BigInt(text.slice(0, -1)) : Number(text);
 }
 
-new Kernel(process.argv[2], 3);
+module.exports = { Kernel };
+
+if (require.main === module)
+	new Kernel().serve(process.argv[2], 3);

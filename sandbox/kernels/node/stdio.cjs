@@ -8,6 +8,13 @@ const { Console } = require('node:console');
 const { Writable } = require('node:stream');
 const { writeAll } = require('./link.cjs');
 
+let muted = false;
+
+/* While a zygote rehearses: what is written goes nowhere. */
+function mute(on) {
+	muted = on;
+}
+
 class Output extends Writable {
 	constructor(fd) {
 		super({ decodeStrings: true, emitClose: false });
@@ -17,7 +24,8 @@ class Output extends Writable {
 
 	_write(chunk, _encoding, done) {
 		try {
-			writeAll(this.fd, chunk);
+			if (!muted)
+				writeAll(this.fd, chunk);
 			done();
 		} catch (error) {
 			done(error.code === 'EPIPE' ? null : error);
@@ -43,4 +51,4 @@ function install() {
 	});
 }
 
-module.exports = { install };
+module.exports = { install, mute };

@@ -33,7 +33,11 @@ class Display:
         """Send value as a result. What its __repr__ raises is raised here."""
         ipython = self.shell.ipython
         if ipython is not None:
-            data, _metadata = ipython.display_formatter.format(value)
+            self.shell.formatting = True
+            try:
+                data, _metadata = ipython.display_formatter.format(value)
+            finally:
+                self.shell.formatting = False
             data = dict(data)
         else:
             data = bundle(value)

@@ -77,7 +77,11 @@ def _make(shell, base):
             """No windows here."""
 
         def showtraceback(self, exc_tuple=None, **kwargs):
-            shell.error((exc_tuple or sys.exc_info())[1])
+            exc = (exc_tuple or sys.exc_info())[1]
+            if shell.formatting:  # one form of a value; others are shown
+                print(f"{type(exc).__name__}: {exc}", file=sys.stderr)
+            else:
+                shell.error(exc)
 
         def showsyntaxerror(self, *args, **kwargs):
             shell.error(sys.exc_info()[1])

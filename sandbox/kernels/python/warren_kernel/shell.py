@@ -34,6 +34,7 @@ class Shell:
         self.ipython = None
         self.show = None
         self.error = None
+        self.formatting = False
         self._last = {"_": "", "__": "", "___": ""}
         self._futures = 0
         self._loop = None

@@ -7,11 +7,8 @@ first fork is shared by all children, so it is made once and frozen.
 import ctypes
 import gc
 import os
-import re
 
 from . import child, rehearse, selftest
-
-HUGE = 2 << 20
 
 
 class Zygote:
@@ -21,22 +18,17 @@ class Zygote:
         self.kernel = kernel
         # PyDLL: the interpreter's lock stays ours over the fork.
         self.enter = ctypes.PyDLL(library)
-        self.enter.enter_collapse.argtypes = [ctypes.c_ulong, ctypes.c_ulong]
-        self.enter.enter_collapse.restype = ctypes.c_ulong
 
     def run(self):
         """Serve. Returns in a forked child; ends when the broker is gone."""
         if self.enter.enter_open() < 0:
             raise SystemExit("zygote: not started by the broker")
-        self.kernel.warm()
-        child.prepare()
-        rehearse.run(self.kernel)
-        child.prepare()
+        warm_up(self.kernel)
         selftest.run(self.kernel)
         gc.collect()
         gc.freeze()
         _check_files()
-        self._collapse()
+        self.enter.enter_collapse()
         if self.enter.enter_ready() < 0:
             os._exit(0)
         before, parent, after = (
@@ -52,18 +44,26 @@ class Zygote:
             parent()
         os._exit(0)
 
-    def _collapse(self):
-        """Private memory on huge pages: a fork copies fewer entries."""
-        with open("/proc/self/maps", encoding="utf-8") as maps:
-            lines = maps.read().splitlines()
-        for line in lines:
-            match = re.match(r"(\w+)-(\w+) rw.p \S+ 00:00 0 *(\[heap\])?$",
-                             line)
-            if match is None:
-                continue
-            first, last = (int(part, 16) for part in match.groups()[:2])
-            if last - first >= HUGE:
-                self.enter.enter_collapse(first, last)
+
+def warm_up(kernel):
+    kernel.warm()
+    child.prepare()
+    rehearse.run(kernel)
+    child.prepare()
+
+
+def fork_alone(kernel):
+    """Return in a child that entered nothing; end as it ends."""
+    warm_up(kernel)
+    pid = os.fork()
+    if pid == 0:
+        return
+    for fd in (1, 2, 3):
+        os.close(fd)
+    _, status = os.waitpid(pid, 0)
+    if os.WIFSIGNALED(status):
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.waitstatus_to_exitcode(status) & 0xff)
 
 
 def _check_files():
