@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const KERNELS = path.resolve(path.dirname(fileURLToPath(import.meta.url)),
 	'../../sandbox');
-const RUN = 0x40, ACK = 0x41, READY = 0x50;
+const RUN = 0x40, ACK = 0x41, BEGIN = 0x42, READY = 0x50;
 const KINDS = { 0x51: 'result', 0x53: 'error', 0x54: 'done' };
 const HEAD = 16;
 
@@ -37,6 +37,29 @@ export function kernels() {
 	return installed;
 }
 
+/*
+ * WARREN_FORKED=1: kernels are forked from a zygote that is warmed up for each
+ * alone. What is forked is its one child.
+ */
+export const FORKED = Boolean(process.env.WARREN_FORKED);
+
+/** ZYGOTE rows: [{ languages, argv }]. */
+function zygotes() {
+	const text = fs.readFileSync(path.join(KERNELS, 'zygotes.def'), 'utf8')
+		.replace(/\/\*[^]*?\*\//g, '');
+	return [...text.matchAll(/^ZYGOTE\(\w+,([^]*?)\)$/gm)].map((row) => {
+		const [languages, ...argv] = [...row[1].matchAll(/"([^"]*)"/g)]
+			.map((each) => each[1]);
+		return { languages: languages.split(','), argv };
+	});
+}
+
+function forkedArgv(language) {
+	const row = zygotes().find((each) => each.languages.includes(language));
+	return row && [...row.argv, '--alone',
+		...row.languages.length > 1 ? [language] : []];
+}
+
 export class Kernel {
 	static async start(language, options = {}) {
 		const kernel = new Kernel(language, options);
@@ -48,15 +71,21 @@ export class Kernel {
 		const home = kernels();
 		this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'warren-k-'));
 		const row = rows().find((each) => each.name === language);
-		const command = (argv ?? row.argv).map((each) =>
+		const forked = FORKED && !argv && forkedArgv(language);
+		const command = (argv ?? (forked || row.argv)).map((each) =>
 			each.replace('/opt/warren/kernels', home)
 				.replace('/usr/bin/node', process.env.WARREN_NODE ||
 					'/usr/bin/node'));
+		const all = { PATH: process.env.PATH, HOME: this.dir,
+			LANG: 'C.UTF-8', ...env };
+		this.forked = Boolean(forked);
 		this.child = spawn(command[0], command.slice(1), {
 			cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-			env: { PATH: process.env.PATH, HOME: this.dir,
-				LANG: 'C.UTF-8', ...env },
+			env: forked ? { PATH: all.PATH, HOME: this.dir,
+				LANG: all.LANG } : all,
 		});
+		if (forked)
+			this.write(BEGIN, 0, beginning(this.dir, all));
 		this.sent = 0;
 		this.waiting = [];
 		this.run_ = null;
@@ -175,13 +204,29 @@ export class Kernel {
 		run.resolve({ ...summary(run.events), lost: true });
 	}
 
+	/** The kernel's own process. */
+	get pid() {
+		const { pid } = this.child;
+		return this.forked ? Number(fs.readFileSync(
+			`/proc/${pid}/task/${pid}/children`, 'utf8')) : pid;
+	}
+
 	interrupt() {
-		this.child.kill('SIGINT');
+		this.signal('SIGINT');
+	}
+
+	signal(name) {
+		try {
+			process.kill(this.pid, name);
+		} catch (error) {
+			if (error.code !== 'ESRCH' && error.code !== 'ENOENT')
+				throw error;
+		}
 	}
 
 	async stop() {
 		this.child.stdio[3].end();
-		const timer = setTimeout(() => this.child.kill('SIGKILL'), 2000);
+		const timer = setTimeout(() => this.signal('SIGKILL'), 2000);
 		const end = await this.exited;
 		clearTimeout(timer);
 		fs.rmSync(this.dir, { recursive: true, force: true });
@@ -195,6 +240,12 @@ function summary(events) {
 	return { events, stdout: text('stdout'), stderr: text('stderr'),
 		results: of('result'), error: of('error')[0], errors: of('error'),
 		done: of('done')[0], dones: of('done').length };
+}
+
+/** What a forked kernel begins with, before anything else. */
+function beginning(dir, env) {
+	return [dir, ...Object.entries(env).map((each) => each.join('='))]
+		.map((each) => `${each}\0`).join('');
 }
 
 /** The value of a run's last expression. */
