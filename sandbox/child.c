@@ -15,6 +15,7 @@
 
 #include "base/own.h"
 #include "sandbox/child.h"
+#include "sandbox/net_jail.h"
 
 #define FD_HIGH 64
 
@@ -34,6 +35,8 @@ noreturn static void child_main(const struct child_spec *s)
 		if (dup2(null, i) < 0)
 			_exit(126);
 	if (s->net_ns > 0 && setns(s->net_ns, CLONE_NEWNET) < 0)
+		_exit(126);
+	if (s->jail != NULL && net_jail(s->jail) < 0)
 		_exit(126);
 	for (int i = 0; i < s->nfds; i++) {
 		up[i] = fcntl(s->fds[i], F_DUPFD_CLOEXEC, FD_HIGH);

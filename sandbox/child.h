@@ -19,7 +19,8 @@ struct child_spec {
 	bool quiet; /* 1 and 2 are /dev/null too */
 	uid_t uid;  /* 0: stays root (a keeper drops by itself) */
 	gid_t gid;
-	int net_ns; /* 0: ours; else it runs in that one */
+	int net_ns;       /* 0: ours; else it runs in that one */
+	const char *jail; /* NULL, or where net_jail() builds its root */
 };
 
 /**

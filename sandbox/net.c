@@ -20,11 +20,10 @@
 #include "sandbox/net_link.h"
 #include "sandbox/net_lists.h"
 #include "sandbox/net_ns.h"
-#include "sandbox/net_set.h"
 #include "sandbox/net_slot.h"
+#include "sandbox/net_watch.h"
 
 #define RETRY_MS 3000
-#define SETTLE_MS 200
 
 /* ---- the egress namespace ---- */
 
@@ -151,73 +150,7 @@ static enum err open_egress(struct net *n, struct errinfo *e)
 	return load_rules(n, e);
 }
 
-/* ---- what happens on the host ---- */
-
-static enum err refill_sets(struct net *n, struct errinfo *e)
-{
-	struct net_set_batch b;
-	enum err r = net_set_begin(&b, e);
-
-	if (r != ERR_NONE)
-		return r;
-	net_set_empty(&b, "hosts");
-	for (int i = 0; i < n->nhosts; i++)
-		net_set_address(&b, "hosts", n->hosts[i].addr);
-	net_set_empty(&b, "dns");
-	for (int i = 0; i < n->ndns; i++)
-		net_set_address(&b, "dns", n->dns[i]);
-	return net_set_commit(n->nf, &b, e);
-}
-
-static void on_settled(void *arg)
-{
-	struct net *n = arg;
-	struct errinfo e;
-	uint32_t dns[NET_DNS_MAX];
-	enum err r;
-
-	memcpy(dns, n->dns, sizeof(dns));
-	if (net_host_read(n)) {
-		r = refill_sets(n, &e);
-		if (r == ERR_NONE && memcmp(dns, n->dns, sizeof(dns)) != 0)
-			r = net_dns_start(n, &e);
-		if (r != ERR_NONE)
-			log_err("network after a change of the host", &e);
-	}
-	if (net_host_reload(n, &e) != ERR_NONE)
-		log_err("network after a change of the host", &e);
-}
-
-static void on_moved(void *arg, uint32_t events)
-{
-	struct net *n = arg;
-	char message[8192];
-
-	(void)events;
-	while (mnl_socket_recvfrom(n->moved, message, sizeof(message)) > 0 ||
-	       errno == ENOBUFS)
-		;
-	loop_timer_set(&n->broker->loop, &n->settle,
-		       clock_mono_ms() + SETTLE_MS, on_settled, n);
-}
-
 /* ---- up and down ---- */
-
-static enum err watch(struct net *n, struct errinfo *e)
-{
-	struct loop *l = &n->broker->loop;
-	enum err r = net_link_open(NETLINK_ROUTE,
-				   RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE,
-				   &n->moved, e);
-
-	if (r == ERR_NONE)
-		r = loop_add(l, &n->moved_watch, mnl_socket_get_fd(n->moved),
-			     EPOLLIN, on_moved, n, e);
-	if (r == ERR_NONE)
-		r = loop_add(l, &n->gone_watch, mnl_socket_get_fd(n->gone),
-			     EPOLLIN, net_slot_on_gone, n, e);
-	return r;
-}
 
 static void take_down(struct net *n)
 {
@@ -225,12 +158,10 @@ static void take_down(struct net *n)
 
 	n->up = false;
 	net_slot_close_all(n);
-	loop_timer_del(l, &n->settle);
-	loop_del(l, &n->moved_watch);
+	net_watch_close(n);
 	loop_del(l, &n->gone_watch);
 	net_dns_stop(n);
 	net_host_close(n);
-	net_link_close(&n->moved);
 	net_link_close(&n->gone);
 	net_link_close(&n->rt);
 	net_link_close(&n->nf);
@@ -256,11 +187,15 @@ static enum err bring_up(struct net *n, struct errinfo *e)
 		r = net_host_open(n, e);
 	/* The host has one more address now. */
 	if (r == ERR_NONE && net_host_read(n))
-		r = refill_sets(n, e);
+		r = net_watch_refill(n, e);
 	if (r == ERR_NONE)
 		r = net_dns_start(n, e);
 	if (r == ERR_NONE)
-		r = watch(n, e);
+		r = net_watch_open(n, e);
+	if (r == ERR_NONE)
+		r = loop_add(&n->broker->loop, &n->gone_watch,
+			     mnl_socket_get_fd(n->gone), EPOLLIN,
+			     net_slot_on_gone, n, e);
 	return r;
 }
 
@@ -300,6 +235,9 @@ enum err net_open(struct net *n, struct broker *b, struct errinfo *e)
 			  .moved_watch = LOOP_WATCH_INIT,
 			  .walk_watch = LOOP_WATCH_INIT,
 			  .walk_pidfd = -1,
+			  .push_watch = LOOP_WATCH_INIT,
+			  .push_pidfd = -1,
+			  .count = -1,
 			  .resolver = {.pidfd = -1, .watch = LOOP_WATCH_INIT}};
 	snprintf(path, sizeof(path), "%s/warren.ini", b->conf.data);
 	r = net_conf_read(path, &n->conf, e);

@@ -15,6 +15,7 @@
 #include <libmnl/libmnl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/loop.h"
 #include "sandbox/berth.h"
@@ -24,6 +25,7 @@
 #include "sandbox/net_rules.h"
 
 #define NET_READY_MAX 4
+#define NET_WATCH_FILES 2
 
 struct broker;
 
@@ -49,9 +51,15 @@ struct net {
 	struct mnl_socket *moved; /* tells of addresses of the host */
 	struct loop_watch gone_watch, moved_watch;
 	struct loop_timer settle; /* after a change on the host */
+	struct loop_timer tick;
+	struct timespec files[NET_WATCH_FILES]; /* when they were written */
+	int count; /* nf_conntrack_count of the egress namespace */
+	bool full; /* no new connections: all together have too many */
 	struct loop_timer sweep;  /* of slots whose interface still stands */
 	struct loop_timer forget; /* connections of some are to be forgotten */
 	struct loop_watch walk_watch;
+	struct loop_watch push_watch;
+	int push_pidfd;      /* the child that deletes interfaces, or -1 */
 	int walk_pidfd;      /* the child that does so, or -1 */
 	char link[IFNAMSIZ]; /* the host's end */
 	char table[64];
@@ -65,6 +73,7 @@ struct net {
 	int nhosts;
 	uint8_t state[BERTH_SLOTS];   /* enum net_slot */
 	uint8_t forgets[BERTH_SLOTS]; /* enum net_forget */
+	uint8_t sweeps[BERTH_SLOTS];  /* for how long it has been leaving */
 	struct net_lists *lists[BERTH_SLOTS];
 	struct berth ready[NET_READY_MAX];
 	int nready;

@@ -141,6 +141,8 @@ static bool set_value(struct net_conf *c, const char *name, const char *value)
 		return each(value, add_zone, c->dns_refuse);
 	if (strcmp(name, "connections") == 0)
 		return set_number(value, 65536, &c->connections);
+	if (strcmp(name, "total") == 0)
+		return set_number(value, 1U << 24, &c->total);
 	if (strcmp(name, "rate") == 0)
 		return set_number(value, 100000, &c->rate);
 	return false;

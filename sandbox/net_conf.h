@@ -12,6 +12,8 @@
  *   block       = 198.51.100.0/24 closed beside private ranges: this site's
  *   open        = 10.1.2.3        opened although private
  *   connections = 1024            at once, of one sandbox
+ *   total       = 131072          of all sandboxes together (half of the
+ *                                 host's nf_conntrack_max)
  *   rate        = 100             new connections in a second, of one sandbox
  */
 #ifndef SANDBOX_NET_CONF_H
@@ -40,6 +42,7 @@ struct net_conf {
 	struct net_cidrs open;
 	char dns_refuse[512]; /* "/corp/internal" */
 	uint32_t connections;
+	uint32_t total; /* 0: by the host's table */
 	uint32_t rate;
 };
 

@@ -97,7 +97,8 @@ static enum err run(struct net *n, struct errinfo *e)
 			       .argv = (char *const *)(uintptr_t)args,
 			       .uid = RESOLVER_UID,
 			       .gid = RESOLVER_UID,
-			       .net_ns = n->ns};
+			       .net_ns = n->ns,
+			       .jail = n->broker->point};
 	struct net_dns *d = &n->resolver;
 	enum err r;
 

@@ -14,7 +14,7 @@
 
 struct walk {
 	struct net_flow *flow;
-	bool (*want)(void *arg, uint32_t mark);
+	net_flow_want *want;
 	void *arg;
 	int n;
 };
@@ -77,7 +77,8 @@ static int on_flow(const struct nlmsghdr *m, void *arg)
 	if (ct == NULL)
 		return MNL_CB_ERROR;
 	if (nfct_nlmsg_parse(m, ct) == 0 &&
-	    w->want(w->arg, nfct_get_attr_u32(ct, ATTR_MARK))) {
+	    w->want(w->arg, nfct_get_attr_u32(ct, ATTR_MARK),
+		    ntohl(nfct_get_attr_u32(ct, ATTR_IPV4_DST)))) {
 		h = host_half(ct);
 		drop(w->flow->egress, ct);
 		if (h != NULL) {
@@ -90,8 +91,8 @@ static int on_flow(const struct nlmsghdr *m, void *arg)
 	return MNL_CB_OK;
 }
 
-int net_flow_forget(struct net_flow *f, uint32_t one,
-		    bool (*want)(void *arg, uint32_t mark), void *arg)
+int net_flow_forget(struct net_flow *f, uint32_t one, net_flow_want *want,
+		    void *arg)
 {
 	struct walk w = {.flow = f, .want = want, .arg = arg};
 	char b[MESSAGE_BYTES];

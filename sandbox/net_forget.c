@@ -7,16 +7,20 @@
 #include "sandbox/broker.h"
 #include "sandbox/child.h"
 #include "sandbox/net_forget.h"
+#include "sandbox/net_lists.h"
 #include "sandbox/net_slot.h"
 
 #define FORGET_MS 200
 
-static bool forgetting(void *arg, uint32_t mark)
+/* All of a sandbox that is gone; of one that lives, what its lists forbid. */
+static bool forgetting(void *arg, uint32_t mark, uint32_t to)
 {
 	const struct net *n = arg;
 
 	return mark >= 1 && mark <= BERTH_SLOTS &&
-	       n->forgets[mark - 1] == NET_FORGETTING;
+	       n->forgets[mark - 1] == NET_FORGETTING &&
+	       (n->state[mark - 1] == NET_GONE ||
+		net_lists_forbid(n, mark - 1, to));
 }
 
 static void on_walked(void *arg, uint32_t events)

@@ -6,8 +6,9 @@
 
 /**
  * net_forget_soon(n, slot):
- * Its connections are forgotten within some 200 ms; then comes
- * net_slot_forgotten(). Blocks: no.
+ * Within some 200 ms its connections are forgotten, if its sandbox is gone,
+ * else those that its lists forbid; then comes net_slot_forgotten().
+ * Blocks: no.
  */
 void net_forget_soon(struct net *n, uint32_t slot);
 

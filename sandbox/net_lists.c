@@ -119,7 +119,7 @@ enum err net_lists_set(struct net *n, uint32_t slot,
 		return r;
 	free(n->lists[slot]);
 	n->lists[slot] = STEAL(l);
-	/* What goes on is looked at again, as if it were new. */
+	/* What goes on and is forbidden now ends. */
 	net_forget_soon(n, slot);
 	return ERR_NONE;
 }
@@ -166,6 +166,17 @@ void net_lists_read(struct net *n)
 	while ((de = readdir(d)) != NULL)
 		read_lists(n, dirfd(d), de->d_name);
 	closedir(d);
+}
+
+bool net_lists_forbid(const struct net *n, uint32_t slot, uint32_t to)
+{
+	const struct broker_cidr one = {.addr = to, .prefix = 32};
+	const struct net_lists *l = n->lists[slot];
+
+	if (l == NULL)
+		return false;
+	return within(l->at, l->ndeny, &one) ||
+	       (l->nallow > 0 && !within(l->at + l->ndeny, l->nallow, &one));
 }
 
 void net_lists_clear(struct net *n, uint32_t slot, struct net_set_batch *b)

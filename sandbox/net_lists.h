@@ -14,6 +14,9 @@ FALLIBLE enum err net_lists_set(struct net *n, uint32_t slot,
 				const struct broker_req *req,
 				struct errinfo *e);
 
+/** net_lists_forbid(n, slot, to): Its lists let it not reach that address. */
+bool net_lists_forbid(const struct net *n, uint32_t slot, uint32_t to);
+
 /** net_lists_clear(n, slot, b): Put their end into the transaction ${b}. */
 void net_lists_clear(struct net *n, uint32_t slot, struct net_set_batch *b);
 

@@ -7,6 +7,7 @@
 #include <libnftnl/set.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,15 @@ void net_set_address(struct net_set_batch *b, const char *set, uint32_t addr)
 
 	put(b, NFT_MSG_NEWSETELEM, set,
 	    &(struct key){.at = &key, .len = sizeof(key)});
+}
+
+void net_set_name(struct net_set_batch *b, const char *set, const char *name)
+{
+	char key[IFNAMSIZ] = "";
+
+	snprintf(key, sizeof(key), "%s", name);
+	put(b, NFT_MSG_NEWSETELEM, set,
+	    &(struct key){.at = key, .len = sizeof(key)});
 }
 
 /* Put in, then taken out: good in one transaction, whatever was there. */

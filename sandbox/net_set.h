@@ -28,11 +28,14 @@ struct net_set_batch {
 FALLIBLE enum err net_set_begin(struct net_set_batch *b, struct errinfo *e);
 
 /** net_set_mark(b, set, mark), net_set_range(b, set, source, c),
- * net_set_address(b, set, addr): An element that is to be there. */
+ * net_set_address(b, set, addr), net_set_name(b, set, interface): An element
+ * that is to be there. */
 void net_set_mark(struct net_set_batch *b, const char *set, uint32_t mark);
 void net_set_range(struct net_set_batch *b, const char *set, uint32_t source,
 		   const struct broker_cidr *c);
 void net_set_address(struct net_set_batch *b, const char *set, uint32_t addr);
+
+void net_set_name(struct net_set_batch *b, const char *set, const char *name);
 
 /** net_set_unmark(b, set, mark), net_set_unrange(b, set, source, c): One that
  * is not to be there, whether it was or not. */

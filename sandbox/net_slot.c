@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/broker.h"
+#include "sandbox/child.h"
 #include "sandbox/net_forget.h"
 #include "sandbox/net_link.h"
 #include "sandbox/net_lists.h"
@@ -20,6 +22,7 @@
 #include "sandbox/net_slot.h"
 
 #define SWEEP_MS 1000
+#define SWEEPS_MAX 3
 #define GONE_TRIES 50 /* of 1 ms: an earlier pair of that name goes away */
 #define REFUSED_STAY_MS (INT64_C(30) * 24 * 3600 * 1000) /* net_egress.nft */
 
@@ -156,15 +159,77 @@ static void maybe_gone(struct net *n, uint32_t slot)
 	net_forget_soon(n, slot);
 }
 
+/* ---- interfaces that linger ---- */
+
+static int delete_lingering(void *arg)
+{
+	OWN(net_link_close) struct mnl_socket *own = NULL;
+	struct net *n = arg;
+
+	if (net_link_open(NETLINK_ROUTE, 0, &own, NULL) != ERR_NONE)
+		return -1;
+	for (uint32_t i = 0; i < BERTH_SLOTS; i++) {
+		char name[IFNAMSIZ];
+
+		snprintf(name, sizeof(name), "sb%u", i);
+		if (n->state[i] == NET_LEAVING && n->sweeps[i] >= SWEEPS_MAX &&
+		    net_link_delete(own, name) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void on_pushed(void *arg, uint32_t events)
+{
+	struct net *n = arg;
+	int status;
+
+	(void)events;
+	child_reap(n->push_pidfd, &status);
+	loop_del(&n->broker->loop, &n->push_watch);
+	own_fd(&n->push_pidfd);
+	if (status != 0)
+		log_line(LOG_WARN, "interfaces were not deleted: %#x",
+			 (unsigned)status);
+}
+
+/*
+ * A connection whose last words nobody confirms keeps its namespace for up to
+ * two minutes. Then the interface goes alone; deleting it blocks for 30 ms, so
+ * a child does it.
+ */
+static void push(struct net *n)
+{
+	pid_t pid;
+
+	if (n->push_pidfd >= 0)
+		return;
+	pid = child_fork(&n->push_pidfd);
+	if (pid == 0)
+		_exit(net_ns_in(n->own_ns, n->ns, delete_lingering, n) < 0);
+	if (pid < 0 || loop_add(&n->broker->loop, &n->push_watch, n->push_pidfd,
+				EPOLLIN, on_pushed, n, NULL) != ERR_NONE) {
+		log_line(LOG_ERROR, "no child to delete interfaces");
+		own_fd(&n->push_pidfd);
+	}
+}
+
 static void on_sweep(void *arg)
 {
 	struct net *n = arg;
-	bool left = false;
+	bool left = false, linger = false;
 
 	for (uint32_t i = 0; i < BERTH_SLOTS; i++) {
 		maybe_gone(n, i);
-		left |= n->state[i] == NET_LEAVING;
+		if (n->state[i] != NET_LEAVING)
+			continue;
+		left = true;
+		if (n->sweeps[i] < SWEEPS_MAX)
+			n->sweeps[i]++;
+		linger |= n->sweeps[i] == SWEEPS_MAX;
 	}
+	if (linger)
+		push(n);
 	if (left)
 		loop_timer_set(&n->broker->loop, &n->sweep,
 			       clock_mono_ms() + SWEEP_MS, on_sweep, n);
@@ -179,6 +244,7 @@ void net_slot_free(struct net *n, uint32_t slot)
 	}
 	/* The kernel takes namespaces down behind our back. */
 	n->state[slot] = NET_LEAVING;
+	n->sweeps[slot] = 0;
 	maybe_gone(n, slot);
 	if (n->state[slot] == NET_LEAVING && !n->sweep.armed)
 		loop_timer_set(&n->broker->loop, &n->sweep,
@@ -221,6 +287,8 @@ void net_slot_close_all(struct net *n)
 {
 	loop_timer_del(&n->broker->loop, &n->sweep);
 	net_forget_close(n);
+	loop_del(&n->broker->loop, &n->push_watch);
+	own_fd(&n->push_pidfd); /* it ends by itself */
 	while (n->nready > 0) {
 		struct berth *b = &n->ready[--n->nready];
 

@@ -96,6 +96,13 @@ print(b'dnsmasq' in s.recv(4096))
                      'CapEff:\t0000000000000000'):
             self.assertIn(line, status)
         self.assertNotIn('Uid:\t0', status)
+        root = f'/proc/{self.resolver()}/root'
+        self.assertLessEqual(set(os.listdir(root)), {
+            'usr', 'dev', 'lib', 'lib32', 'lib64', 'libx32'})
+        self.assertEqual(set(os.listdir(root + '/dev')),
+                         {'null', 'urandom'})
+        with self.assertRaises(OSError):
+            open(root + '/usr/x', 'wb').close()
 
     def resolver(self):
         with open(self.net.run + '/net/resolver', encoding='ascii') as file:

@@ -91,6 +91,29 @@ while True:
             self.assertEqual(box.lists(), 'none')
             self.assertEqual(box.tcp(PUBLIC), 'ok')
 
+    def test_what_new_lists_allow_goes_on(self):
+        for lists in ({'deny': (PUBLIC2,)}, {'allow': (PUBLIC, NAMED)}):
+            with opened(self.net, deny=('9.9.9.0/24',)) as box:
+                wire = box.start(['python3', '-c', net_world.GUEST + f'''
+s = socket.create_connection(('{PUBLIC}', 80), 3)
+s.settimeout(1)
+print('connected', flush=True)
+for _ in range(60):
+    time.sleep(0.02)
+    s.sendall(b'x')
+    s.recv(10)
+s.shutdown(socket.SHUT_WR)
+print('end', s.recv(10))
+'''])
+                kind = 0
+                while kind != stack.EVENT:
+                    kind, _, payload = wire.recv()
+                self.assertEqual(box.lists(**lists), 'none')
+                self.assertEqual(box.tcp(PUBLIC2), REFUSED)
+                self.assertEqual(stack.collect(wire).stdout,
+                                 "end b''\n")
+                wire.sock.close()
+
     def test_lists_go_with_the_sandbox(self):
         with opened(self.net, deny=(PUBLIC,), allow=('203.0.0.0/16',)
                     ) as box:
