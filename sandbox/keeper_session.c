@@ -68,10 +68,9 @@ static void first_state(struct buf *b, const char *cwd, const char *const *env,
 		buf_addf(b, "builtin export %.*s=", (int)(eq - env[i]), env[i]);
 		add_quoted(b, eq + 1);
 	}
-	if (cwd[0] != '\0') {
-		buf_adds(b, "builtin cd -- ");
-		add_quoted(b, cwd);
-	}
+	/* Also where none is given: the call's own is not the session's. */
+	buf_adds(b, "builtin cd / && builtin cd -- ");
+	add_quoted(b, cwd[0] != '\0' ? cwd : "/workspace");
 	buf_adds(b, SAVED);
 }
 

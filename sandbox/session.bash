@@ -33,7 +33,8 @@ __w_to=/dev/fd/3
 	builtin declare -f
 	builtin alias -p
 	builtin umask -p
-	builtin printf "builtin cd -- %q\n" "$__w_p"
+	builtin printf "builtin cd / && builtin cd -- %q\n" "$__w_p"
+	builtin printf "OLDPWD=%q\n" "${OLDPWD-}"
 	builtin shopt -p
 	builtin set +o
 	builtin printf "# %s %s\n# saved\n" "$__w_e" "${__w_p//[[:cntrl:]]/?}"

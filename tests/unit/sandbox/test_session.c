@@ -134,6 +134,8 @@ static void a_session_keeps_what_a_shell_keeps(void **state)
 	     "/usr\n1 a b\n'c\nf3\naliased x\nv 2\n0077\n1\non\n");
 	says(s, "unset X; unset -f f; unalias ll; set +o pipefail", "");
 	says(s, "echo ${X-none}; type f ll 2>&1 | wc -l", "none\n2\n");
+	call(s, "cd /tmp; cd /usr/bin");
+	says(s, "cd -; pwd", "/tmp\n/tmp\n");
 }
 
 static void an_exit_code_is_simply_the_exit_code(void **state)
