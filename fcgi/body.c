@@ -116,3 +116,14 @@ enum err body_json(struct request *rq, const struct json_field *fields,
 		return body_refused(rq, &why, e);
 	return ERR_NONE;
 }
+
+enum err body_part(struct request *rq, struct json_object *obj,
+		   const struct json_field *fields, size_t n, void *out,
+		   struct errinfo *e)
+{
+	struct errinfo why = {0};
+
+	if (json_in_read_obj(&rq->body, obj, fields, n, out, &why) != ERR_NONE)
+		return body_refused(rq, &why, e);
+	return ERR_NONE;
+}

@@ -24,6 +24,11 @@ FALLIBLE enum err body_all(struct request *rq, struct buf *out,
 FALLIBLE enum err body_json(struct request *rq, const struct json_field *fields,
 			    size_t n, void *out, struct errinfo *e);
 
+/** body_part(rq, obj, fields, n, out, e): The same for an object inside. */
+FALLIBLE enum err body_part(struct request *rq, struct json_object *obj,
+			    const struct json_field *fields, size_t n,
+			    void *out, struct errinfo *e);
+
 /**
  * body_read(rq, p, n, got, e):
  * Up to ${n} further bytes of the body; ${got} is 0 at its end. The route's

@@ -64,6 +64,52 @@ enum err exec_wait_kill(struct request *rq, const char *id, uint32_t grace_ms,
 			     clock_mono_ms() + grace_ms + AFTER_KILL_MS, e);
 }
 
+/* What comes until END, which is in ${end} then. */
+static enum err wait_exit_hear(struct link *l, int64_t until_ms,
+			       struct keeper_end *end, struct errinfo *e)
+{
+	for (;;) {
+		struct link_event le;
+		enum err r = link_next(l, until_ms, &le, e);
+
+		if (r == ERR_PEER)
+			return ERR_NONE;
+		if (r != ERR_NONE)
+			return r;
+		if (le.got == LINK_EVENT && le.ev.kind == EVENT_END) {
+			*end = le.ev.end;
+			return ERR_NONE;
+		}
+		if (clock_mono_ms() >= until_ms)
+			return err_set(e, ERR_TIMEOUT, 0, "it does not end");
+	}
+}
+
+enum err exec_wait_exit(struct request *rq, const char *id, int64_t until_ms,
+			struct keeper_end *end, struct errinfo *e)
+{
+	OWN(link_close) struct link l = LINK_INIT;
+	struct keeper_item item;
+	enum err r = link_open(rq, LINK_LIVE, &l, e);
+
+	if (r == ERR_NONE)
+		r = link_status(&l, id, &item, e);
+	if (r == ERR_NONE && item.state == EXEC_ENDED) {
+		end->exit_code = item.exit_code;
+		end->reason = item.reason;
+		return ERR_NONE;
+	}
+	if (r == ERR_NONE)
+		r = link_attach(&l, id, item.next > 0 ? item.next - 1 : 0, true,
+				e);
+	if (!rq->broken && (r == ERR_GONE || r == ERR_NOT_FOUND))
+		return ERR_NONE;
+	if (r != ERR_NONE)
+		return r;
+	route_park(rq);
+	return wait_exit_hear(&l, until_ms, end, e);
+}
+
 enum err exec_wait_signal(struct request *rq, const char *id, uint32_t signal,
 			  bool *sent, struct errinfo *e)
 {

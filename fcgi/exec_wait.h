@@ -18,6 +18,15 @@ FALLIBLE enum err exec_wait_kill(struct request *rq, const char *id,
 				 uint32_t grace_ms, bool *killed,
 				 struct errinfo *e);
 
+/**
+ * exec_wait_exit(rq, id, until_ms, end, e):
+ * Until ${id}, which runs, has ended; end->reason is END_NONE when nobody
+ * knows how. Errors: ERR_GONE: the client left; ERR_TIMEOUT at ${until_ms}.
+ */
+FALLIBLE enum err exec_wait_exit(struct request *rq, const char *id,
+				 int64_t until_ms, struct keeper_end *end,
+				 struct errinfo *e);
+
 /** exec_wait_signal(rq, id, signal, sent, e): One signal to all of it. */
 FALLIBLE enum err exec_wait_signal(struct request *rq, const char *id,
 				   uint32_t signal, bool *sent,

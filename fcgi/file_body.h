@@ -14,7 +14,7 @@
 		key, NULL, JSON_TEXT, place, true, 1, FS_CALL_PATH_MAX         \
 	}
 
-/* Sessions have no state yet; the wire's clients always name one. */
+/* For relative paths: fs_call_open() looks for it. */
 #define FILE_SESSION_FIELD                                                     \
 	{                                                                      \
 		"sessionId", NULL, JSON_SKIP, 0, false, 0, 0                   \

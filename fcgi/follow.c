@@ -56,13 +56,20 @@ static enum err follow_stored(struct follow *f, struct errinfo *e)
 	return r;
 }
 
+static int64_t follow_tick(const struct follow *f)
+{
+	int64_t at = clock_mono_ms() + (f->idle_ms > 0 ? f->idle_ms : IDLE_MS);
+
+	return f->until_ms > 0 && f->until_ms < at ? f->until_ms : at;
+}
+
 /* The keeper's part; ends with f->how set, or not when the keeper is gone. */
 static enum err follow_keeper(struct follow *f, struct link *l,
 			      struct errinfo *e)
 {
 	while (f->how == FOLLOW_ON) {
 		struct link_event le;
-		enum err r = link_next(l, clock_mono_ms() + IDLE_MS, &le, e);
+		enum err r = link_next(l, follow_tick(f), &le, e);
 
 		if (r == ERR_PEER)
 			return ERR_NONE;

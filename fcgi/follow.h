@@ -28,9 +28,12 @@ struct follow {
 	/* Events ${from} to ${to} are not there any more; may be NULL. */
 	enum err (*gap)(void *ctx, uint64_t from, uint64_t to,
 			struct errinfo *e);
-	/* About once a second while nothing comes; may be NULL. */
+	/* While nothing comes, each idle_ms (0: a second) and at until_ms
+	 * (monotonic; 0: never); may be NULL. */
 	enum err (*idle)(void *ctx, struct errinfo *e);
 	void *ctx;
+	int64_t idle_ms; /* event() and idle() may change it */
+	int64_t until_ms;
 	enum follow_how how; /* set by follow_run */
 };
 

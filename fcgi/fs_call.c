@@ -1,4 +1,5 @@
 #include <endian.h>
+#include <json-c/json.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -6,6 +7,7 @@
 #include "fcgi/exec_hits.h"
 #include "fcgi/fs_call.h"
 #include "fcgi/launch.h"
+#include "fcgi/session.h"
 
 #define IDLE_MS 60000
 
@@ -16,10 +18,29 @@ void fs_call_path(struct buf *b, const char *path)
 	buf_adds(b, path);
 }
 
+/* The session whose directory relative paths start at; "": /workspace. */
+static enum err fs_call_session(struct request *rq, id_text_t out,
+				struct errinfo *e)
+{
+	struct json_object *v = NULL;
+	const char *given = NULL;
+	bool named;
+
+	out[0] = '\0';
+	if (rq->body.root == NULL) /* the path is in the URL */
+		return ERR_NONE;
+	if (json_object_object_get_ex(rq->body.root, "sessionId", &v) &&
+	    json_object_is_type(v, json_type_string))
+		given = json_object_get_string(v);
+	return session_choose(rq, given, out, &named, e);
+}
+
 /* argv with absolute paths; the paths of ${c} stay as they were given. */
 static enum err fs_call_args(struct fs_call *c, const char *const *argv,
 			     uint32_t argc, const char **out, struct errinfo *e)
 {
+	id_text_t session;
+	enum err r = fs_call_session(c->d.rq, session, e);
 	bool two = strcmp(argv[0], "rename") == 0 ||
 		   strcmp(argv[0], "move") == 0;
 	uint32_t i;
@@ -29,12 +50,14 @@ static enum err fs_call_args(struct fs_call *c, const char *const *argv,
 		out[i] = argv[i];
 	for (i = 0; i < (two ? 2 : 1); i++) {
 		c->paths[i] = argv[1 + i];
-		fs_call_path(&c->full[i], argv[1 + i]);
-		if (!buf_ok(&c->full[i]))
-			return err_set(e, ERR_NOMEM, 0, "path");
+		if (r == ERR_NONE)
+			r = session_path(&c->d.link, session, argv[1 + i],
+					 &c->full[i], e);
+		if (r != ERR_NONE)
+			return r;
 		out[1 + i] = c->full[i].data;
 	}
-	return ERR_NONE;
+	return r;
 }
 
 enum err fs_call_open(struct request *rq, enum link_mode mode,
@@ -44,11 +67,12 @@ enum err fs_call_open(struct request *rq, enum link_mode mode,
 	const char *args[FS_CALL_ARGS_MAX];
 	struct keeper_start s = {
 	    .kind = EXEC_FS, .cwd = "", .argv = args, .argc = argc};
-	enum err r = fs_call_args(c, argv, argc, args, e);
+	enum err r = link_open(rq, mode, &c->d.link, e);
 
 	err_http_operation(rq, c->op);
+	c->d.rq = rq;
 	if (r == ERR_NONE)
-		r = link_open(rq, mode, &c->d.link, e);
+		r = fs_call_args(c, argv, argc, args, e);
 	if (r != ERR_NONE)
 		return r;
 	s.user = rq->sandbox.user;

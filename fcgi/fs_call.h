@@ -36,14 +36,15 @@ struct fs_call {
 /**
  * fs_call_open(rq, mode, argv, argc, c, e):
  * Start the operation argv[0]; argv[1] is its first path. c->op is set before.
- * A relative path is one below /workspace, also when that was removed.
+ * A relative path is one below the directory of the body's session; without a
+ * body, or such a session, below /workspace, also when that was removed.
  * Errors: those of link_open and link_start.
  */
 FALLIBLE enum err fs_call_open(struct request *rq, enum link_mode mode,
 			       const char *const *argv, uint32_t argc,
 			       struct fs_call *c, struct errinfo *e);
 
-/** fs_call_path(b, path): Append ${path}, made absolute. */
+/** fs_call_path(b, path): Append ${path}, a relative one below /workspace. */
 void fs_call_path(struct buf *b, const char *path);
 
 /** fs_call_put(c, p, n, e), fs_call_put_end(c, e): The content. */

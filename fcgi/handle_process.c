@@ -289,19 +289,17 @@ enum err process_list(struct request *rq, struct errinfo *e)
 	return answer_json(rq, 200, &o, e);
 }
 
-enum err process_unknown(struct request *rq, struct errinfo *e)
+static enum err process_unknown(struct request *rq, const char *id,
+				struct errinfo *e)
 {
-	const char *id = route_param(rq, "id");
-
 	err_http_text(rq, "processId", id);
 	return err_http_fail(rq, e, HTTP_PROCESS_NOT_FOUND,
 			     "Process %s not found", id);
 }
 
-enum err process_find(struct request *rq, struct node_process *out,
-		      struct errinfo *e)
+static enum err process_row(struct request *rq, const char *id,
+			    struct node_process *out, struct errinfo *e)
 {
-	const char *id = route_param(rq, "id");
 	enum err r = link_find(rq, e);
 
 	if (r != ERR_NONE)
@@ -309,11 +307,18 @@ enum err process_find(struct request *rq, struct node_process *out,
 	r = id_text_ok(id)
 		? node_process_get(rq->store, rq->sandbox.id, id, out, e)
 		: err_set(e, ERR_NOT_FOUND, 0, "process id");
-	return r == ERR_NOT_FOUND ? process_unknown(rq, e) : r;
+	return r == ERR_NOT_FOUND ? process_unknown(rq, id, e) : r;
 }
 
-enum err process_now(struct request *rq, struct node_process *out,
-		     struct exec_status *s, struct errinfo *e)
+enum err process_find(struct request *rq, struct node_process *out,
+		      struct errinfo *e)
+{
+	return process_row(rq, route_param(rq, "id"), out, e);
+}
+
+enum err process_named(struct request *rq, const char *id,
+		       struct node_process *out, struct exec_status *s,
+		       struct errinfo *e)
 {
 	OWN(exec_live_free) struct exec_live live = {0};
 	enum err r = link_find(rq, e);
@@ -321,14 +326,20 @@ enum err process_now(struct request *rq, struct node_process *out,
 	if (r == ERR_NONE)
 		r = exec_live_read(rq, &live, e);
 	if (r == ERR_NONE)
-		r = process_find(rq, out, e);
+		r = process_row(rq, id, out, e);
 	if (r != ERR_NONE)
 		return r;
 	process_status(&live, out, s);
 	if (!process_cleaned(out, s))
 		return ERR_NONE;
 	node_process_free(out);
-	return process_unknown(rq, e);
+	return process_unknown(rq, id, e);
+}
+
+enum err process_now(struct request *rq, struct node_process *out,
+		     struct exec_status *s, struct errinfo *e)
+{
+	return process_named(rq, route_param(rq, "id"), out, s, e);
 }
 
 enum err process_get(struct request *rq, struct errinfo *e)

@@ -10,9 +10,6 @@
 FALLIBLE enum err process_start_with(struct request *rq, struct exec_body *x,
 				     struct errinfo *e);
 
-/** process_unknown(rq, e): 404 for {id}. */
-enum err process_unknown(struct request *rq, struct errinfo *e);
-
 /** process_find(rq, out, e): The row of {id}, or 404 noted. */
 FALLIBLE enum err process_find(struct request *rq, struct node_process *out,
 			       struct errinfo *e);
@@ -24,5 +21,10 @@ FALLIBLE enum err process_find(struct request *rq, struct node_process *out,
  */
 FALLIBLE enum err process_now(struct request *rq, struct node_process *out,
 			      struct exec_status *s, struct errinfo *e);
+
+/** process_named(rq, id, out, s, e): The same for another id. */
+FALLIBLE enum err process_named(struct request *rq, const char *id,
+				struct node_process *out, struct exec_status *s,
+				struct errinfo *e);
 
 #endif
