@@ -10,7 +10,8 @@
  *           fds: stdin, stdout, stderr[, what becomes fd 3]
  *  ADOPT    u32 pid: a child of init that a zygote forked is an execution
  *           from now on; answered as SPAWN
- *  SIGNAL   u32 signal, u8 all (0: the main process, 1: its whole cgroup)
+ *  SIGNAL   u32 signal, u8 all (0: the main process, 1: its whole cgroup);
+ *           tag 0: to what is left of executions that ended
  *
  * Init -> keeper:
  *  HELLO    once, when it is ready

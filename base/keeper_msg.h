@@ -26,6 +26,8 @@
  *           execution started) -> OK | REFUSED
  *  KILL     str id, u32 grace_ms, u8 reason: TERM to all, grace, KILL
  *           -> OK | REFUSED at once; END comes in the event log
+ *  KILL_STRAYS  KILL to all that ended executions left running; needs no new
+ *           process -> STRAYS; ask again until it is 0
  *  STDIN    str id, bytes data, u8 eof -> OK | REFUSED
  *  STATUS   str id -> ITEM | REFUSED
  *  LIST     -> ITEM for each execution, then OK
@@ -62,6 +64,7 @@
  *  USAGE_IS u64 disk used, limit (bytes), u64 inodes used, limit,
  *           u64 memory used, limit (bytes), u64 pids used, limit
  *  SESSION  str id, u8 busy, i64 created_ms, str cwd
+ *  STRAYS   u32 ended executions of which something was left
  *  PORT_IS  u8 open, u16 HTTP status (0: none)
  *
  * Data of an EVENT by kind:
@@ -104,6 +107,7 @@ enum keeper_msg {
 	KM_FORKED,
 	KM_SESSION_GET,
 	KM_PORT_CHECK,
+	KM_KILL_STRAYS,
 	KM_STARTED = 0x81,
 	KM_REFUSED,
 	KM_ATTACHED,
@@ -115,7 +119,8 @@ enum keeper_msg {
 	KM_USAGE_IS,
 	KM_SESSION,
 	KM_FDS,
-	KM_PORT_IS
+	KM_PORT_IS,
+	KM_STRAYS
 };
 
 enum keeper_flag {

@@ -6,6 +6,7 @@
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/direct.h"
+#include "fcgi/launch.h"
 
 #define RING_BYTES 16384U
 #define END_WAIT_MS 5000
@@ -65,7 +66,7 @@ enum err direct_start(struct request *rq, struct keeper_start *s,
 	fds[1] = out.w;
 	r = link_start(&d->link, s, fds, 2, NULL, e);
 	if (r != ERR_NONE)
-		return r;
+		return launch_full(rq, r, e);
 	d->rq = rq;
 	d->in = STEAL_FD(in.w);
 	d->out = STEAL_FD(out.r);

@@ -127,6 +127,11 @@ void err_http_text(struct request *rq, const char *key, const char *s)
 	json_out_text(err_http_context(rq), key, s);
 }
 
+void err_http_suggest(struct request *rq, const char *s)
+{
+	rq->failure.suggestion = s;
+}
+
 void err_http_operation(struct request *rq, const char *op)
 {
 	snprintf(rq->failure.operation, sizeof(rq->failure.operation), "%s",
@@ -177,6 +182,8 @@ static void err_http_body(struct request *rq, struct json_out *o)
 {
 	struct failure *f = &rq->failure;
 	const struct code_row *row = &code_rows[f->code];
+	const char *suggestion =
+	    f->suggestion != NULL ? f->suggestion : row->suggestion;
 
 	json_out_object(o, NULL);
 	json_out_text(o, "code", row->name);
@@ -187,8 +194,8 @@ static void err_http_body(struct request *rq, struct json_out *o)
 	json_out_int(o, "httpStatus", row->status);
 	json_out_now(o);
 	json_out_text(o, "requestId", rq->id);
-	if (row->suggestion != NULL)
-		json_out_text(o, "suggestion", row->suggestion);
+	if (suggestion != NULL)
+		json_out_text(o, "suggestion", suggestion);
 	json_out_end(o);
 }
 

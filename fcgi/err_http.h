@@ -23,6 +23,7 @@ struct failure {
 	char message[512];
 	char operation[32];      /* "file.read", …; "" for none */
 	unsigned retry_after;    /* seconds; 0: no such header */
+	const char *suggestion;  /* NULL: the code's own */
 	struct json_out context; /* an open object; built when first used */
 };
 
@@ -48,6 +49,9 @@ void err_http_text(struct request *rq, const char *key, const char *s);
 
 /** err_http_context(rq): The context object, open, to add other members. */
 struct json_out *err_http_context(struct request *rq);
+
+/** err_http_suggest(rq, s): What to do about it; ${s} is a constant. */
+void err_http_suggest(struct request *rq, const char *s);
 
 /** err_http_operation(rq, op): "file.read", "process.start", … */
 void err_http_operation(struct request *rq, const char *op);

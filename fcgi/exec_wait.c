@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/own.h"
@@ -10,6 +11,7 @@
 
 /* After KILL, the end is a matter of the kernel's. */
 #define AFTER_KILL_MS 5000
+#define STRAYS_STEP_MS 20
 
 /* Events after seq ${after} until END. */
 static enum err exec_wait_end(struct link *l, const char *id, uint64_t after,
@@ -179,6 +181,44 @@ static enum err wait_all_kill(struct request *rq, struct wait_all *w,
 	return r;
 }
 
+static enum err wait_strays_ask(struct link *l, uint32_t *left,
+				struct errinfo *e)
+{
+	struct wire_msg *m = NULL;
+	struct wire_in in;
+	enum err r = link_call(l, KM_KILL_STRAYS, NULL, &m, e);
+
+	if (r != ERR_NONE)
+		return r;
+	in = wire_in(m);
+	*left = wire_in_u32(&in);
+	if (m->type != KM_STRAYS || !wire_in_done(&in))
+		return err_set(e, ERR_GONE, 0, "keeper's STRAYS");
+	return ERR_NONE;
+}
+
+/* What ended executions left running: nothing asks for it by a name. */
+static enum err wait_strays(struct request *rq, uint64_t *n, struct errinfo *e)
+{
+	const struct timespec step = {.tv_nsec = STRAYS_STEP_MS * 1000000L};
+	OWN(link_close) struct link l = LINK_INIT;
+	int64_t deadline = clock_mono_ms() + AFTER_KILL_MS;
+	uint32_t left = 0;
+	enum err r = link_open(rq, LINK_LIVE, &l, e);
+
+	if (r == ERR_NONE)
+		r = wait_strays_ask(&l, &left, e);
+	if (r == ERR_NONE)
+		*n += left;
+	while (r == ERR_NONE && left > 0) {
+		if (clock_mono_ms() > deadline)
+			return err_set(e, ERR_TIMEOUT, 0, "strays");
+		nanosleep(&step, NULL);
+		r = wait_strays_ask(&l, &left, e);
+	}
+	return r;
+}
+
 enum err exec_wait_kill_all(struct request *rq, uint32_t grace_ms, uint64_t *n,
 			    struct errinfo *e)
 {
@@ -187,6 +227,8 @@ enum err exec_wait_kill_all(struct request *rq, uint32_t grace_ms, uint64_t *n,
 	enum err r = pool_long(rq, e);
 
 	*n = 0;
+	if (r == ERR_NONE)
+		r = wait_strays(rq, n, e);
 	if (r == ERR_NONE)
 		r = wait_all_kill(rq, &w, grace_ms, n, e);
 	if (r == ERR_GONE)

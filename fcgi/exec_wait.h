@@ -34,7 +34,8 @@ FALLIBLE enum err exec_wait_signal(struct request *rq, const char *id,
 
 /**
  * exec_wait_kill_all(rq, grace_ms, n, e):
- * As exec_wait_kill for all background processes; ${n}: how many ran.
+ * As exec_wait_kill for all background processes, and KILL at once to what
+ * ended executions left running; ${n}: how many of both there were.
  */
 FALLIBLE enum err exec_wait_kill_all(struct request *rq, uint32_t grace_ms,
 				     uint64_t *n, struct errinfo *e);

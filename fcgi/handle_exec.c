@@ -61,7 +61,7 @@ static void exec_end_put(const struct exec_call *x, bool over,
 	json_out_int(o, "durationMs", end->duration_ms);
 	json_out_int(o, "stdoutBytes", (int64_t)end->stdout_bytes);
 	json_out_int(o, "stderrBytes", (int64_t)end->stderr_bytes);
-	if (x->cut || over || end->dropped_bytes > 0)
+	if (x->cut || over)
 		json_out_bool(o, "truncated", true);
 	exec_hits_put(o, &end->hits);
 }

@@ -205,6 +205,26 @@ void launch_fill(const struct request *rq, const struct launch *x,
 	s->envc = x->envc;
 }
 
+enum err launch_full(struct request *rq, enum err r, struct errinfo *e)
+{
+	int64_t most = rq->sandbox.limits.of[LIMIT_PIDS];
+
+	if (r != ERR_LIMIT)
+		return r;
+	err_http_suggest(rq, "End what still runs: DELETE "
+			     "/api/process/kill-all, which needs no room");
+	if (strcmp(e->text, "processes") != 0)
+		return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
+				     "The sandbox has too much running");
+	err_http_text(rq, "name", ctl_limit_table[LIMIT_PIDS].name);
+	json_out_int(err_http_context(rq), "limit", most);
+	json_out_int(err_http_context(rq), "used", most);
+	return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
+			     "The sandbox has %lld processes and threads, the "
+			     "most that it may have",
+			     (long long)most);
+}
+
 enum err launch_refused(struct request *rq, const struct launch *x, enum err r,
 			struct errinfo *e)
 {
@@ -228,15 +248,5 @@ enum err launch_refused(struct request *rq, const struct launch *x, enum err r,
 				     r == ERR_NOT_FOUND ? "was not found"
 							: "cannot be run");
 	}
-	if (r == ERR_LIMIT && strcmp(why, "processes") == 0) {
-		int64_t most = rq->sandbox.limits.of[LIMIT_PIDS];
-
-		err_http_text(rq, "name", ctl_limit_table[LIMIT_PIDS].name);
-		json_out_int(err_http_context(rq), "limit", most);
-		json_out_int(err_http_context(rq), "used", most);
-	}
-	if (r == ERR_LIMIT)
-		return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
-				     "The sandbox has too much running");
-	return r;
+	return launch_full(rq, r, e);
 }

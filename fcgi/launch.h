@@ -82,6 +82,13 @@ void launch_fill(const struct request *rq, const struct launch *x,
 		 struct keeper_start *s);
 
 /**
+ * launch_full(rq, r, e):
+ * The keeper refused a start with ${r}; if that was for a limit, tell which,
+ * and what ends it. Otherwise hands on.
+ */
+enum err launch_full(struct request *rq, enum err r, struct errinfo *e);
+
+/**
  * launch_refused(rq, x, r, e):
  * Tell why the keeper did not start it, when that is the caller's doing: a
  * missing cwd or program, an argv too long, a limit. Otherwise hands on.

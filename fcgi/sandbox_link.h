@@ -86,7 +86,7 @@ FALLIBLE enum err link_start(struct link *l, const struct keeper_start *s,
 /**
  * link_call(l, type, payload, msg, e):
  * Send one frame and wait for its one answer: OK, ITEM, ATTACHED, STARTED,
- * SESSION, PORT_IS.
+ * SESSION, PORT_IS, STRAYS.
  * Owns: ${msg} (may be NULL) is valid until the next call on ${l}. Events of
  * an execution attached on ${l} that come meanwhile are lost: take another
  * link for calls while you follow one.

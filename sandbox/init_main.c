@@ -184,7 +184,15 @@ static void init_signal(struct init *in, const struct wire_msg *msg)
 	bool all = wire_in_u8(&w) != 0;
 	struct init_exec *x = *exec_find(in, msg->tag);
 
-	if (!wire_in_done(&w) || sig == 0 || sig >= NSIG || x == NULL)
+	if (!wire_in_done(&w) || sig == 0 || sig >= NSIG)
+		return;
+	if (msg->tag == 0) {
+		for (x = in->execs; x != NULL; x = x->next)
+			if (x->exited)
+				leaf_signal(x->tag, (int)sig);
+		return;
+	}
+	if (x == NULL)
 		return;
 	if (all)
 		leaf_signal(x->tag, (int)sig);

@@ -170,11 +170,16 @@ static bool sweep_keeps(const struct exec *x, struct kept *kept)
 	return true;
 }
 
+static bool has_strays(const struct exec *x)
+{
+	return x->state == EXEC_ENDED && x->exited && !x->empty;
+}
+
 /*
  * Ended ones stay for readers who come late, the newest KEEPER_ENDED_KEEP of
  * them; one that the recorder has not committed stays, if there are not very
- * many; one whose pipes are held by a survivor stays, without its log, until
- * those are closed.
+ * many; one of which something still runs or holds the pipes stays, without its
+ * log, as long as that does.
  */
 void exec_sweep(struct keeper *k)
 {
@@ -182,7 +187,8 @@ void exec_sweep(struct keeper *k)
 	size_t freed = 0;
 
 	for (struct exec *x = k->execs_last, *prev; x != NULL; x = prev) {
-		bool held = x->out.watch.fd >= 0 || x->err.watch.fd >= 0;
+		bool held = x->out.watch.fd >= 0 || x->err.watch.fd >= 0 ||
+			    has_strays(x);
 
 		prev = x->prev;
 		if (x->state != EXEC_ENDED || x->attaches != NULL ||
@@ -330,6 +336,20 @@ void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms)
 	else if (!x->empty)
 		exec_signal(x, SIGKILL, true);
 	loop_timer_set(&x->keeper->loop, &x->timer, at, on_kill_step, x);
+}
+
+uint32_t exec_kill_strays(struct keeper *k)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(64);
+	uint32_t n = 0;
+
+	for (const struct exec *x = k->execs; x != NULL; x = x->next)
+		n += has_strays(x);
+	/* Init also knows those that were swept here. */
+	wire_u32(&b, SIGKILL);
+	wire_u8(&b, true);
+	init_link_send(k, IM_SIGNAL, 0, &b);
+	return n;
 }
 
 static void on_start_limit(void *arg)

@@ -58,6 +58,10 @@ void exec_signal(struct exec *x, uint32_t sig, bool all);
  * that still waits for its turn in a session is refused, and freed. */
 void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms);
 
+/** exec_kill_strays(k): KILL to all that ended ones left running; of how
+ * many of them something is left as of now. */
+uint32_t exec_kill_strays(struct keeper *k);
+
 /** exec_finish(x, end): The END event; ${x} is ended then. */
 void exec_finish(struct exec *x, const struct keeper_end *end);
 

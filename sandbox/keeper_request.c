@@ -265,6 +265,15 @@ static bool do_kill(struct client *c, struct wire_msg *msg)
 	return true;
 }
 
+static bool do_kill_strays(struct client *c, struct wire_msg *msg)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(64);
+
+	wire_u32(&b, exec_kill_strays(c->keeper));
+	client_say(c, KM_STRAYS, msg->tag, &b);
+	return msg->len == 0;
+}
+
 static bool do_stdin(struct client *c, struct wire_msg *msg)
 {
 	struct wire_in in = wire_in(msg);
@@ -408,6 +417,7 @@ bool request_handle(struct client *c, struct wire_msg *msg)
 	    [KM_ATTACH] = do_attach,
 	    [KM_SIGNAL] = do_signal,
 	    [KM_KILL] = do_kill,
+	    [KM_KILL_STRAYS] = do_kill_strays,
 	    [KM_STDIN] = do_stdin,
 	    [KM_STATUS] = do_status,
 	    [KM_LIST] = do_list,

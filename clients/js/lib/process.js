@@ -203,7 +203,10 @@ export async function killProcess(api, id, signal, { graceMs } = {}) {
 	await api.json('DELETE', pathOf(id) + (text && `?${text}`));
 }
 
-/** Ends all that run; how many that were. */
+/**
+ * Ends all that run, and what commands left running behind them; how many
+ * that were.
+ */
 export async function killAllProcesses(api) {
 	const answer = await api.json('DELETE', '/api/process/kill-all');
 
