@@ -182,8 +182,8 @@ static void err_http_body(struct request *rq, struct json_out *o)
 {
 	struct failure *f = &rq->failure;
 	const struct code_row *row = &code_rows[f->code];
-	const char *suggestion =
-	    f->suggestion != NULL ? f->suggestion : row->suggestion;
+	const char *suggestion = f->suggestion != NULL ? f->suggestion
+						       : row->suggestion;
 
 	json_out_object(o, NULL);
 	json_out_text(o, "code", row->name);

@@ -9,6 +9,7 @@
 #include "fcgi/follow.h"
 #include "fcgi/handle_process.h"
 #include "fcgi/pool.h"
+#include "store/log_chunk.h"
 
 /* Of each stream in one answer; more is to be read as a stream. */
 #define LOGS_MAX (16U * MIB)
@@ -18,7 +19,10 @@ struct process_logs {
 	struct buf text[2];
 	struct utf8 part[2];
 	bool base64;
-	bool cut;
+	bool cut;          /* something is missing */
+	uint64_t given;    /* bytes in the answer … */
+	uint64_t left_out; /* … and those that it had no room for */
+	uint64_t printed;  /* in all, once that is known */
 };
 
 static void process_logs_free(struct process_logs *x)
@@ -46,12 +50,16 @@ static enum err process_logs_event(void *ctx, const struct keeper_event *ev,
 	struct buf *b = &x->text[ev->kind == EVENT_ERR];
 
 	(void)e;
+	if (ev->kind == EVENT_END)
+		x->printed = ev->end.stdout_bytes + ev->end.stderr_bytes;
 	if (ev->kind != EVENT_OUT && ev->kind != EVENT_ERR)
 		return ERR_NONE;
 	if (b->max_bytes - b->len < ev->len * 3 + 8) {
 		x->cut = true;
+		x->left_out += ev->len;
 		return ERR_NONE;
 	}
+	x->given += ev->len;
 	if (x->base64)
 		buf_add(b, ev->data, ev->len);
 	else
@@ -71,13 +79,63 @@ static void process_logs_put(struct process_logs *x, struct json_out *o,
 	json_out_textn(o, key, buf_str(&x->text[i]), x->text[i].len);
 }
 
+/* How many bytes are missing: exact when it has ended, else those that the
+ * log has dropped so far. */
+static enum err process_logs_dropped(const struct process_logs *x,
+				     const struct follow *f, int64_t *out,
+				     struct errinfo *e)
+{
+	struct log_state log = {.last = 0};
+	enum err r = ERR_NONE;
+
+	if (x->printed > x->given) {
+		*out = (int64_t)(x->printed - x->given);
+		return ERR_NONE;
+	}
+	r = route_unpark(f->rq, e);
+	if (r == ERR_NONE)
+		r = log_chunk_state(f->rq->store, f->rq->sandbox.id, f->id,
+				    &log, e);
+	*out = (int64_t)(log.dropped_bytes + x->left_out);
+	return r;
+}
+
+static enum err process_logs_answer(struct process_logs *x,
+				    const struct follow *f, const char *id,
+				    struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(LOGS_JSON_MAX);
+	int64_t dropped = 0;
+	enum err r = ERR_NONE;
+
+	if (!buf_ok(&x->text[0]) || !buf_ok(&x->text[1]))
+		return err_set(e, ERR_NOMEM, 0, "logs");
+	if (x->cut)
+		r = process_logs_dropped(x, f, &dropped, e);
+	if (r != ERR_NONE)
+		return r;
+	json_out_object(&o, NULL);
+	json_out_bool(&o, "success", true);
+	json_out_text(&o, "processId", id);
+	process_logs_put(x, &o, "stdout", 0);
+	process_logs_put(x, &o, "stderr", 1);
+	if (x->base64)
+		json_out_text(&o, "encoding", "base64");
+	if (x->cut) {
+		json_out_bool(&o, "truncated", true);
+		json_out_int(&o, "droppedBytes", dropped);
+	}
+	json_out_now(&o);
+	json_out_end(&o);
+	return answer_json(f->rq, 200, &o, e);
+}
+
 enum err process_logs(struct request *rq, struct errinfo *e)
 {
 	OWN(node_process_free) struct node_process p = {0};
 	OWN(process_logs_free)
 	struct process_logs x = {
 	    .text = {BUF_INIT(LOGS_MAX), BUF_INIT(LOGS_MAX)}};
-	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(LOGS_JSON_MAX);
 	struct follow f = {.rq = rq,
 			   .event = process_logs_event,
 			   .gap = process_logs_gap,
@@ -93,22 +151,7 @@ enum err process_logs(struct request *rq, struct errinfo *e)
 	x.base64 = enc.base64;
 	f.id = p.exec;
 	r = follow_run(&f, e);
-	if (r != ERR_NONE)
-		return r;
-	if (!buf_ok(&x.text[0]) || !buf_ok(&x.text[1]))
-		return err_set(e, ERR_NOMEM, 0, "logs");
-	json_out_object(&o, NULL);
-	json_out_bool(&o, "success", true);
-	json_out_text(&o, "processId", p.id);
-	process_logs_put(&x, &o, "stdout", 0);
-	process_logs_put(&x, &o, "stderr", 1);
-	if (x.base64)
-		json_out_text(&o, "encoding", "base64");
-	if (x.cut)
-		json_out_bool(&o, "truncated", true);
-	json_out_now(&o);
-	json_out_end(&o);
-	return answer_json(rq, 200, &o, e);
+	return r == ERR_NONE ? process_logs_answer(&x, &f, p.id, e) : r;
 }
 
 /* ---- as events ---- */

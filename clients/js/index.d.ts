@@ -102,6 +102,9 @@ export interface ProcessLogs {
 	processId: string;
 	stdout: string;
 	stderr: string;
+	/** The log lacks a part of the output. */
+	truncated: boolean;
+	droppedBytes: number;
 }
 
 export interface KillOptions {

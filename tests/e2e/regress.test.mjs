@@ -8,6 +8,7 @@ import { until, useStack } from './stack.mjs';
 
 const stack = useStack();
 const limit = { timeout: 120_000 };
+const MIB = 1 << 20;
 
 /* ---- strays ---- */
 
@@ -47,4 +48,64 @@ test('kill-all ends what a command left in the background', limit,
 		const { exitCode } = await sandbox.exec(`kill -0 ${stdout}`);
 		assert.notEqual(exitCode, 0);
 		assert.equal(await sandbox.killAllProcesses(), 0);
+	});
+
+/* ---- truncated ---- */
+
+/** The operator's one number. */
+async function number(sql) {
+	return Number(/\n(\d+)\n/.exec(await stack.warren('sql', sql))[1]);
+}
+
+async function settled(sandbox, table, id) {
+	const { id: box } = await sandbox.getInfo();
+	const where = `sandbox_id = '${box}' AND id = '${id}'`;
+
+	await until(10_000, 'a recorded end', async () => await number(
+		`SELECT ended_at FROM ${table} WHERE ${where}`) > 0);
+	return (column) => number(
+		`SELECT ${column} FROM ${table} WHERE ${where}`);
+}
+
+test('output of 6 MiB that arrives whole is not truncated', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const result = await sandbox.exec(
+			`head -c ${6 * MIB} /dev/zero | tr '\\0' x`);
+
+		assert.equal(result.stdout.length, 6 * MIB);
+		assert.equal(result.stdoutBytes, 6 * MIB);
+		assert.equal(result.truncated, undefined);
+		if (stack.noOperator)
+			return;
+		const column = await settled(
+			sandbox, 'executions', result.executionId);
+		assert.equal(await column('dropped_bytes'), 0);
+	});
+
+test('a process\' log without its beginning says so, and how much', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const process = await sandbox.startProcess(
+			`head -c ${20 * MIB} /dev/zero | tr '\\0' x`);
+
+		await process.waitForExit(60_000);
+		const logs = await until(10_000, 'the end of the log', async () => {
+			const now = await process.getLogs();
+			return now.stdout.length < 9 * MIB && now;
+		});
+		assert.equal(logs.truncated, true);
+		assert.equal(logs.droppedBytes, 20 * MIB - logs.stdout.length);
+		const whole = await sandbox.startProcess('echo all');
+		await whole.waitForExit(60_000);
+		const { truncated, droppedBytes } = await whole.getLogs();
+		assert.deepEqual({ truncated, droppedBytes },
+			{ truncated: false, droppedBytes: 0 });
+		if (stack.noOperator)
+			return;
+		const column = await settled(sandbox, 'processes', process.id);
+		assert.equal(await column('stdout_bytes'), 20 * MIB);
+		const stored = await number('SELECT sum(length(data)) FROM ' +
+			`process_logs WHERE process = '${process.id}'`);
+		assert.equal(await column('dropped_bytes'), 20 * MIB - stored);
 	});

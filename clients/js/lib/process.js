@@ -213,11 +213,15 @@ export async function killAllProcesses(api) {
 	return answer.cleanedCount;
 }
 
+/**
+ * What was printed so far. `truncated`: the log is bounded, and
+ * `droppedBytes` of the output are not in it any more.
+ */
 export async function getProcessLogs(api, id) {
-	const { processId, stdout, stderr } =
+	const { processId, stdout, stderr, truncated = false, droppedBytes = 0 } =
 		await api.json('GET', `${pathOf(id)}/logs`);
 
-	return { processId, stdout, stderr };
+	return { processId, stdout, stderr, truncated, droppedBytes };
 }
 
 /** What was printed and what will be, as bytes for parseSSEStream. */
