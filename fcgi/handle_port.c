@@ -146,7 +146,8 @@ enum err port_expose(struct request *rq, struct errinfo *e)
 		return r;
 	}
 	if (made)
-		sandbox_audit(rq, "port.expose", rq->sandbox.id);
+		sandbox_audit(rq, "port.expose", rq->sandbox.id,
+			      rq->sandbox.name);
 	port_put(rq, &o, &p);
 	return answer_json(rq, 200, &o, e);
 }
@@ -197,7 +198,7 @@ enum err port_unexpose(struct request *rq, struct errinfo *e)
 	if (r != ERR_NONE)
 		return r;
 	preview_socket_close(rq, &p);
-	sandbox_audit(rq, "port.unexpose", rq->sandbox.id);
+	sandbox_audit(rq, "port.unexpose", rq->sandbox.id, rq->sandbox.name);
 	answer_empty(rq, 204);
 	return ERR_NONE;
 }

@@ -14,12 +14,14 @@
 #define LIST_JSON_MAX (64U * MIB)
 #define DESTROY_MS 30000
 
-void sandbox_audit(struct request *rq, const char *action, const char *target)
+void sandbox_audit(struct request *rq, const char *action, const char *target,
+		   const char *name)
 {
 	struct ctl_audit a = {.tenant = rq->auth.tenant,
 			      .actor = rq->auth.prefix,
 			      .action = action,
-			      .target = target};
+			      .target = target,
+			      .name = name};
 	struct errinfo e;
 
 	if (ctl_audit_add(rq->store, &a, &e) != ERR_NONE)
@@ -102,7 +104,7 @@ enum err sandbox_get(struct request *rq, struct errinfo *e)
 
 /* Everything of the sandbox whose row is in state deleting. */
 static enum err sandbox_destroy(struct request *rq, const char *id,
-				struct errinfo *e)
+				const char *name, struct errinfo *e)
 {
 	struct broker_req req = {.type = BROKER_DESTROY};
 	struct errinfo why = {0};
@@ -117,7 +119,10 @@ static enum err sandbox_destroy(struct request *rq, const char *id,
 		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
 				     "The sandbox could not be deleted");
 	}
-	return ctl_sandbox_remove(rq->store, id, e);
+	r = ctl_sandbox_remove(rq->store, id, e);
+	if (r == ERR_NONE)
+		sandbox_audit(rq, "sandbox.delete", id, name);
+	return r;
 }
 
 /* Its preview sockets are no use to anyone any more. */
@@ -156,10 +161,9 @@ enum err sandbox_delete(struct request *rq, struct errinfo *e)
 				     "Sandbox not found");
 	}
 	if (r == ERR_NONE)
-		r = sandbox_destroy(rq, id, e);
+		r = sandbox_destroy(rq, id, name, e);
 	if (r != ERR_NONE)
 		return r;
-	sandbox_audit(rq, "sandbox.delete", id);
 	answer_empty(rq, 204);
 	return ERR_NONE;
 }
@@ -175,7 +179,7 @@ static void sandbox_unmake(struct request *rq)
 					  rq->sandbox.name, id, &e);
 
 	if (r == ERR_NONE)
-		r = sandbox_destroy(rq, id, &e);
+		r = sandbox_destroy(rq, id, rq->sandbox.name, &e);
 	if (r != ERR_NONE && r != ERR_NOT_FOUND)
 		log_err("unmake a sandbox", &e);
 }
@@ -189,6 +193,7 @@ enum err sandbox_create(struct request *rq, struct errinfo *e)
 
 	if (r != ERR_NONE)
 		return r;
+	want.spec.actor = rq->auth.prefix;
 	r = ctl_sandbox_reserve(rq->store, rq->auth.tenant, &want.spec,
 				&rq->sandbox, &made, e);
 	if (r == ERR_STATE)
@@ -212,6 +217,5 @@ enum err sandbox_create(struct request *rq, struct errinfo *e)
 		rq->failure = keep;
 		return r;
 	}
-	sandbox_audit(rq, "sandbox.create", rq->sandbox.id);
 	return sandbox_answer(rq, 201, e);
 }

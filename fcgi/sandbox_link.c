@@ -85,6 +85,7 @@ enum err link_ensure(struct request *rq, struct errinfo *e)
 				      "must be 1 to 128 of A-Z a-z 0-9 . _ -, "
 				      "starting with none of . -");
 	link_default(&spec, name);
+	spec.actor = rq->auth.prefix;
 	r = ctl_sandbox_reserve(rq->store, rq->auth.tenant, &spec, &rq->sandbox,
 				&made, e);
 	if (r == ERR_STATE)

@@ -41,7 +41,9 @@ bool sandbox_row_same(const struct sandbox_want *w,
 void sandbox_row_put(const struct request *rq, struct json_out *o,
 		     const char *key, const struct ctl_sandbox *s);
 
-/** sandbox_audit(rq, action, target): Who did it, to what; for the operator. */
-void sandbox_audit(struct request *rq, const char *action, const char *target);
+/** sandbox_audit(rq, action, target, name): Who did it, to what, and what
+ * that is called; for the operator. */
+void sandbox_audit(struct request *rq, const char *action, const char *target,
+		   const char *name);
 
 #endif

@@ -21,5 +21,6 @@ enum err ctl_audit_add(struct store_conn *c, const struct ctl_audit *a,
 	stmt_cut(&q, ":actor", a->actor, AUDIT_TEXT_MAX);
 	stmt_cut(&q, ":action", a->action, AUDIT_TEXT_MAX);
 	stmt_cut(&q, ":target", a->target, AUDIT_TEXT_MAX);
+	stmt_cut(&q, ":name", a->name, AUDIT_TEXT_MAX);
 	return stmt_run(&q, NULL, e);
 }

@@ -9,6 +9,7 @@ struct ctl_audit {
 	const char *actor;  /* a key's prefix, or "operator" */
 	const char *action; /* "sandbox.create", "key.revoke", … */
 	const char *target; /* what it was done to */
+	const char *name;   /* what that was called; NULL: nothing else */
 };
 
 /** ctl_audit_add(c, a, e): Append a row, stamped now. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "store/ctl_audit.h"
 #include "store/ctl_sandbox.h"
 #include "store/limit_row.h"
 #include "store/stmt.h"
@@ -195,6 +196,39 @@ static enum err sandbox_add(struct store_conn *c, const char *tenant,
 	return r;
 }
 
+/* A row, and that it was made: both or none. */
+static enum err sandbox_make(struct store_conn *c, const char *tenant,
+			     const struct ctl_sandbox_spec *spec,
+			     struct ctl_sandbox *out, bool *made,
+			     struct errinfo *e)
+{
+	OWN(tx_end) struct tx t = TX_INIT;
+	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
+	enum err r = tx_begin(&t, c, STORE_CTL, e);
+
+	if (r == ERR_NONE)
+		r = sandbox_add(c, tenant, spec, made, e);
+	if (r == ERR_NONE)
+		r = sandbox_any(c, STMT_SANDBOX_FIND, tenant, spec->name, &s,
+				e);
+	if (r == ERR_NONE && *made && spec->actor != NULL) {
+		const struct ctl_audit a = {.tenant = tenant,
+					    .actor = spec->actor,
+					    .action = "sandbox.create",
+					    .target = s.id,
+					    .name = s.name};
+
+		r = ctl_audit_add(c, &a, e);
+	}
+	if (r == ERR_NONE)
+		r = tx_commit(&t, e);
+	if (r != ERR_NONE)
+		return r;
+	*out = s;
+	s = (struct ctl_sandbox){.labels = NULL};
+	return ERR_NONE;
+}
+
 enum err ctl_sandbox_reserve(struct store_conn *c, const char *tenant,
 			     const struct ctl_sandbox_spec *spec,
 			     struct ctl_sandbox *out, bool *made,
@@ -208,12 +242,8 @@ enum err ctl_sandbox_reserve(struct store_conn *c, const char *tenant,
 		return r;
 	/* Most calls find it: look before taking the write lock. */
 	r = sandbox_any(c, STMT_SANDBOX_FIND, tenant, spec->name, &s, e);
-	if (r == ERR_NOT_FOUND) {
-		r = sandbox_add(c, tenant, spec, &is_new, e);
-		if (r == ERR_NONE)
-			r = sandbox_any(c, STMT_SANDBOX_FIND, tenant,
-					spec->name, &s, e);
-	}
+	if (r == ERR_NOT_FOUND)
+		r = sandbox_make(c, tenant, spec, &s, &is_new, e);
 	if (r != ERR_NONE)
 		return r;
 	if (s.state == SANDBOX_DELETING) {

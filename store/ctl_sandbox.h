@@ -59,6 +59,7 @@ struct ctl_sandbox_spec {
 	int64_t expires_ms;       /* unix ms, 0: never */
 	struct ctl_limits limits; /* 0: its tenant's */
 	struct ctl_net net;
+	const char *actor; /* a key's prefix, for the audit; NULL: none */
 };
 
 struct ctl_sandbox {
@@ -116,7 +117,8 @@ FALLIBLE enum err ctl_sandbox_get(struct store_conn *c, const char *tenant,
 /**
  * ctl_sandbox_reserve(c, tenant, spec, out, made, e):
  * The row of that name: a new one in state creating (${made} true), or the
- * one that is there (false; its settings may differ from ${spec}).
+ * one that is there (false; its settings may differ from ${spec}). A new one
+ * is in the audit by the same commit, if ${spec} has an actor.
  * Errors: ERR_ARG (a text too long), ERR_STATE (that name is being deleted:
  * try again), ERR_NOT_FOUND (no such tenant).
  */

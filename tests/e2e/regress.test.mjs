@@ -109,3 +109,29 @@ test('a process\' log without its beginning says so, and how much', limit,
 			`process_logs WHERE process = '${process.id}'`);
 		assert.equal(await column('dropped_bytes'), 20 * MIB - stored);
 	});
+
+/* ---- audit ---- */
+
+test('the audit tells of sandboxes that calls made, and that are gone', limit,
+	async (t) => {
+		if (stack.noOperator)
+			return t.skip(stack.noOperator);
+		const implicit = stack.sandbox(t);
+		const explicit = stack.sandbox(t);
+		const ids = {};
+
+		await implicit.exec('true');
+		await explicit.create({});
+		for (const sandbox of [implicit, explicit]) {
+			ids[sandbox.name] = (await sandbox.getInfo()).id;
+			await sandbox.exec('true');
+			await sandbox.destroy();
+			const rows = await stack.warren('sql', 'SELECT tenant, ' +
+				'action, target, name FROM audit WHERE ' +
+				`name = '${sandbox.name}' ORDER BY at, action`);
+			assert.deepEqual(rows.trim().split('\n').slice(1, 3), [
+				['sandbox.create'], ['sandbox.delete'],
+			].map(([action]) => ['default', action,
+				ids[sandbox.name], sandbox.name].join('\t')));
+		}
+	});
