@@ -138,10 +138,8 @@ static enum err image_new(struct disk_root *root, int dir,
 		r = admit(root, (uint64_t)st.st_size, e);
 	if (r == ERR_NONE && link_image(n.image, dir) < 0)
 		r = err_set(e, ERR_IO, errno, "image");
-	if (r != ERR_NONE) {
-		disk_loop_forsake(n.mount, root->sandboxes);
+	if (r != ERR_NONE)
 		return r;
-	}
 	*mount = STEAL_FD(n.mount);
 	return ERR_NONE;
 }
@@ -317,8 +315,10 @@ void disk_root_open(struct disk_root *root, int sandboxes, int images,
 
 void disk_tick(struct disk_root *root)
 {
-	if (root->kind == DISK_LOOP)
-		disk_brake_check(&root->brake, root->sandboxes);
+	if (root->kind != DISK_LOOP)
+		return;
+	disk_brake_check(&root->brake, root->sandboxes);
+	disk_spare_tidy(&root->spares);
 }
 
 void disk_root_close(struct disk_root *root)

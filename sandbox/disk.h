@@ -68,7 +68,7 @@ void disk_root_open(struct disk_root *root, int sandboxes, int images,
 		    uint32_t overcommit);
 void disk_root_close(struct disk_root *root);
 
-/** disk_tick(root): Several times a second: see disk_brake.h. */
+/** disk_tick(root): Several times a second: disk_brake.h, disk_spare.h. */
 void disk_tick(struct disk_root *root);
 
 /**

@@ -17,13 +17,25 @@ void disk_spare_close(struct disk_spare *s)
 
 void disk_spares_close(struct disk_spares *s)
 {
-	while (s->nready > 0) {
-		struct disk_spare *last = &s->ready[--s->nready];
-
-		disk_loop_forsake(last->mount, s->images);
-		disk_spare_close(last);
-	}
+	while (s->nready > 0)
+		disk_spare_close(&s->ready[--s->nready]);
+	while (s->nold > 0)
+		disk_spare_close(&s->old[--s->nold]);
 	own_fd(&s->template_fd);
+}
+
+void disk_spare_tidy(struct disk_spares *s)
+{
+	if (s->nold > 0)
+		disk_spare_close(&s->old[--s->nold]);
+}
+
+static void put_away(struct disk_spares *s, struct disk_spare *spare)
+{
+	if (s->nold < (int)(sizeof(s->old) / sizeof(s->old[0])))
+		s->old[s->nold++] = *spare;
+	else
+		disk_spare_close(spare);
 }
 
 enum err disk_spare_make(int images, int template_fd, struct disk_spare *out,
@@ -50,22 +62,38 @@ static bool same(const struct disk_limits *a, const struct disk_limits *b)
 	return a->bytes == b->bytes && a->inodes == b->inodes;
 }
 
+/* Not at once: who asks for these limits and those by turns would have none
+ * ready. */
+static enum err take_other(struct disk_spares *s,
+			   const struct disk_limits *limits,
+			   struct disk_spare *out, struct errinfo *e)
+{
+	OWN(own_fd) int template_fd = -1;
+	enum err r = disk_image_template(s->templates, limits, &template_fd, e);
+
+	if (r == ERR_NONE)
+		r = disk_spare_make(s->images, template_fd, out, e);
+	if (r != ERR_NONE)
+		return r;
+	if (s->template_fd >= 0 && ++s->misses < DISK_SPARES_MISSES)
+		return ERR_NONE;
+	while (s->nready > 0)
+		put_away(s, &s->ready[--s->nready]);
+	own_fd(&s->template_fd);
+	s->template_fd = STEAL_FD(template_fd);
+	s->limits = *limits;
+	s->generation++;
+	s->misses = 0;
+	return ERR_NONE;
+}
+
 enum err disk_spare_take(struct disk_spares *s,
 			 const struct disk_limits *limits,
 			 struct disk_spare *out, struct errinfo *e)
 {
-	int template_fd = -1;
-	enum err r;
-
-	if (!same(&s->limits, limits) || s->template_fd < 0) {
-		r = disk_image_template(s->templates, limits, &template_fd, e);
-		if (r != ERR_NONE)
-			return r;
-		disk_spares_close(s);
-		s->limits = *limits;
-		s->template_fd = template_fd;
-		s->generation++;
-	}
+	if (!same(&s->limits, limits) || s->template_fd < 0)
+		return take_other(s, limits, out, e);
+	s->misses = 0;
 	if (s->nready == 0)
 		return disk_spare_make(s->images, s->template_fd, out, e);
 	*out = s->ready[--s->nready];
@@ -75,12 +103,10 @@ enum err disk_spare_take(struct disk_spares *s,
 void disk_spare_give(struct disk_spares *s, struct disk_spare *spare,
 		     uint32_t generation)
 {
-	if (generation == s->generation && s->nready < DISK_SPARES) {
+	if (generation == s->generation && s->nready < DISK_SPARES)
 		s->ready[s->nready++] = *spare;
-		return;
-	}
-	disk_loop_forsake(spare->mount, s->images);
-	disk_spare_close(spare);
+	else
+		put_away(s, spare);
 }
 
 bool disk_spare_refill(struct disk_spares *s)

@@ -13,6 +13,7 @@
 #include "sandbox/disk_image.h"
 
 #define DISK_SPARES 8
+#define DISK_SPARES_MISSES 8 /* in a row; then their limits change */
 
 struct disk_spare {
 	int image; /* locked, read and write */
@@ -25,13 +26,17 @@ struct disk_spares {
 	struct disk_limits limits; /* of all of them */
 	int template_fd;
 	uint32_t generation; /* changes with the limits */
+	int misses;          /* asked for other limits, since one was taken */
 	int nready;
 	struct disk_spare ready[DISK_SPARES];
+	int nold; /* of limits of before; unmounting takes its time */
+	struct disk_spare old[2 * DISK_SPARES];
 };
 
 /**
  * disk_spare_take(s, limits, out, e):
- * One that is ready, else one made now. The next ones have its limits.
+ * One that is ready, else one made now. When they are of other limits than
+ * asked for too often, the next ones have these.
  * Owns: both descriptors are the caller's. Errors: ERR_IO, ERR_LIMIT.
  */
 FALLIBLE enum err disk_spare_take(struct disk_spares *s,
@@ -52,6 +57,10 @@ void disk_spare_give(struct disk_spares *s, struct disk_spare *spare,
 /** disk_spare_refill(s): Make one here if some are missing; true if more are
  * wanted still. */
 bool disk_spare_refill(struct disk_spares *s);
+
+/** disk_spare_tidy(s): Unmount one of those that are of no use any more.
+ * Blocks: for 3 ms if there is one. */
+void disk_spare_tidy(struct disk_spares *s);
 
 void disk_spare_close(struct disk_spare *s);
 void disk_spares_close(struct disk_spares *s);
