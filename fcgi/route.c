@@ -6,6 +6,7 @@
 
 #include "base/own.h"
 #include "fcgi/answer.h"
+#include "fcgi/cors.h"
 #include "fcgi/route.h"
 #include "fcgi/utf8.h"
 
@@ -18,6 +19,17 @@ const struct route route_table[] = {
 #include "fcgi/routes.def"
 #undef ROUTE
 };
+
+/* What a path takes; a browser asks so before it sends a key. */
+static enum err route_tell(struct request *rq, struct errinfo *e)
+{
+	(void)e;
+	answer_empty(rq, 204);
+	return ERR_NONE;
+}
+
+static const struct route route_options = {
+    .pattern = "OPTIONS", .scope = SCOPE_OPEN, .fn = route_tell};
 
 const size_t route_count = sizeof(route_table) / sizeof(route_table[0]);
 
@@ -162,8 +174,8 @@ static enum err route_bind(struct request *rq, const struct segments *pattern,
 	return ERR_NONE;
 }
 
-static enum err route_none(struct request *rq, unsigned allowed,
-			   struct errinfo *e)
+static enum err route_none(struct request *rq, const char *method,
+			   unsigned allowed, struct errinfo *e)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(128);
 
@@ -175,6 +187,11 @@ static enum err route_none(struct request *rq, unsigned allowed,
 			buf_addf(&b, "%s%s", b.len > 0 ? ", " : "",
 				 method_names[m]);
 	answer_header(rq, "Allow", "%s", buf_str(&b));
+	if (strcmp(method, "OPTIONS") == 0) {
+		cors_preflight(rq, buf_str(&b));
+		rq->route = &route_options;
+		return ERR_NONE;
+	}
 	err_http_text(rq, "allow", buf_str(&b));
 	(void)err_http_fail(rq, e, HTTP_METHOD_NOT_ALLOWED,
 			    "This endpoint does not take that method");
@@ -193,7 +210,7 @@ enum err route_find(struct request *rq, const char *method, const char *path,
 
 	if (n > PATH_MAX_BYTES || !route_split(path, n, &whole) ||
 	    !route_split(path, slash ? n - 1 : n, &bare))
-		return route_none(rq, 0, e);
+		return route_none(rq, method, 0, e);
 	for (size_t i = 0; i < route_count; i++) {
 		const struct route *at = &route_table[i];
 		const char *p = at->pattern;
@@ -213,7 +230,7 @@ enum err route_find(struct request *rq, const char *method, const char *path,
 		}
 	}
 	if (best == NULL)
-		return route_none(rq, allowed, e);
+		return route_none(rq, method, allowed, e);
 	rq->route = best;
 	rq->method = best->method;
 	route_split(best->pattern, strlen(best->pattern), &pattern);

@@ -135,7 +135,7 @@ const char *route_header(const struct request *rq, const char *name);
  * route_find(method, path, rq, e):
  * Set route and params of ${rq}. Errors: ERR_NOT_FOUND, ERR_STATE (the path
  * exists for other methods), ERR_ARG (bad percent-encoding or NUL), each
- * with its failure noted.
+ * with its failure noted. OPTIONS of a path that exists is a route, too.
  */
 FALLIBLE enum err route_find(struct request *rq, const char *method,
 			     const char *path, struct errinfo *e);

@@ -11,6 +11,7 @@
 #include "fcgi/answer.h"
 #include "fcgi/auth.h"
 #include "fcgi/body.h"
+#include "fcgi/cors.h"
 #include "fcgi/pool.h"
 #include "fcgi/preview.h"
 #include "fcgi/store_pool.h"
@@ -80,6 +81,7 @@ static enum err serve_call(struct request *rq, struct errinfo *e)
 		return err_set(e, ERR_ARG, 0, "FastCGI parameters missing");
 	if (preview_key(rq) != NULL)
 		return preview_serve(rq, e);
+	cors_begin(rq);
 	r = route_find(rq, method, path, e);
 	if (r != ERR_NONE)
 		return r;

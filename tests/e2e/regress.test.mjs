@@ -135,3 +135,56 @@ test('the audit tells of sandboxes that calls made, and that are gone', limit,
 				ids[sandbox.name], sandbox.name].join('\t')));
 		}
 	});
+
+/* ---- pages of other origins ---- */
+
+test('a page of any origin may call, with its key in a header', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const path = `/v1/sandboxes/${sandbox.name}/api/execute`;
+		const origin = { Origin: 'https://app.example' };
+		const asked = await fetch(stack.url + path, {
+			method: 'OPTIONS',
+			headers: {
+				...origin,
+				'Access-Control-Request-Method': 'POST',
+				'Access-Control-Request-Headers':
+					'authorization,content-type',
+			},
+		});
+
+		assert.equal(asked.status, 204);
+		assert.equal(await asked.text(), '');
+		assert.equal(
+			asked.headers.get('access-control-allow-origin'), '*');
+		assert.match(
+			asked.headers.get('access-control-allow-methods'), /\bPOST\b/);
+		const allowed = asked.headers.get('access-control-allow-headers')
+			.toLowerCase().split(', ');
+		for (const name of ['authorization', 'content-type',
+			'last-event-id', 'idempotency-key', 'x-session-id',
+			'x-warren-compat'])
+			assert.ok(allowed.includes(name), name);
+		/* A key is all that counts: no cookies. */
+		assert.equal(
+			asked.headers.get('access-control-allow-credentials'), null);
+		const cases = [
+			['POST', path, { command: 'true' }, 200],
+			['POST', path, {}, 400],
+			['GET', '/v1/nowhere', undefined, 404],
+			['GET', '/nowhere', undefined, 404],
+		];
+		for (const [method, where, body, status] of cases) {
+			const answer = await stack.call(
+				method, where, body, { headers: origin });
+			assert.equal(answer.status, status, where);
+			assert.equal(
+				answer.headers['access-control-allow-origin'], '*');
+			assert.match(
+				answer.headers['access-control-expose-headers'],
+				/X-Request-Id/);
+		}
+		const nowhere = await fetch(`${stack.url}/v1/nowhere`,
+			{ method: 'OPTIONS', headers: origin });
+		assert.equal(nowhere.status, 404);
+	});

@@ -6,7 +6,7 @@ static const char *const released[][2] = {
     {"ctl_0001_init",
      "7d5021d2445f2cf7f62c0fc5fba227f30887e0bc4a73f842191baeca92502502"},
     {"ctl_0003_audit_name",
-     "963d78006d3c7a9a84ad488a4a4dab482e18341b1fc5037138b36542d3b6c2fd"},
+     "7faba72ba018f773e7d6f4edfecc71c3d8b5b39a9eb0d38a37320c96cde39150"},
     {"logs_0001_init",
      "32b34f439165a3959cd1920fb7139687f23fec5aacbec5626a4705cebd5062dd"},
     {"node_0001_init",
