@@ -16,6 +16,7 @@
 #include "sandbox/enter.h"
 
 #define LOOP_FDS 64
+#define FD_MARK SIGRTMAX /* set by F_SETSIG; it is never sent */
 #define FD_CONTROL 3
 
 /* Node's own, of libuv and OpenSSL; their headers need not be there. */
@@ -47,13 +48,32 @@ static napi_value fail(napi_env env, const char *what)
 	return NULL;
 }
 
+/*
+ * A new event loop for a child. It closes the old one's descriptors itself.
+ * What else of the zygote's is left (the loop of a thread that is not here:
+ * V8 still wakes it) becomes /dev/null: an epoll or eventfd that two
+ * processes share is a way from one into the other. The zygote's own carry a
+ * mark.
+ */
 static int renew_loop(napi_env env)
 {
 	struct uv_loop_s *loop = NULL;
+	int null = -1;
 
-	if (napi_get_uv_event_loop(env, &loop) != napi_ok)
+	if (napi_get_uv_event_loop(env, &loop) != napi_ok ||
+	    uv_loop_fork(loop) != 0)
 		return -1;
-	return uv_loop_fork(loop);
+	for (int fd = FD_CONTROL + 1; fd < LOOP_FDS; fd++) {
+		if (fcntl(fd, F_GETSIG) != FD_MARK)
+			continue;
+		if (null < 0)
+			null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (null < 0 || dup3(null, fd, O_CLOEXEC) < 0)
+			return -1;
+	}
+	if (null >= 0)
+		close(null);
+	return 0;
 }
 
 /*
@@ -76,6 +96,8 @@ static uint64_t loop_fds(int first)
 		to[n] = '\0';
 		if (strncmp(to, "anon_inode:", 11) != 0 &&
 		    strncmp(to, "pipe:", 5) != 0)
+			return 0;
+		if (fcntl(fd, F_SETSIG, FD_MARK) < 0)
 			return 0;
 		mask |= UINT64_C(1) << fd;
 	}
@@ -148,6 +170,7 @@ static napi_value alone(napi_env env, napi_callback_info info)
 				       &n) != napi_ok ||
 	    napi_get_value_int32(env, args[1], &given) != napi_ok)
 		return fail(env, "language and descriptor");
+	loop_fds(FD_CONTROL + 1);
 	if (enter.forkable() < 0 ||
 	    (given < 0 &&
 	     socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0))

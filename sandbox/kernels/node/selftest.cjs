@@ -15,6 +15,7 @@ for (let i = 0; i < 3e5; i++)
 	sum += i % 7;
 await require('node:fs').promises.readFile('/etc/passwd');
 require('node:zlib').gzipSync('x');
+await WebAssembly.instantiate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
 const { randomBytes, randomUUID } = require('node:crypto');
 JSON.stringify([process.pid, Math.random(), randomUUID(),
 	randomBytes(8).toString('hex')])`;

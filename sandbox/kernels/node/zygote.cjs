@@ -3,11 +3,10 @@
  * The Node zygote: node FLAGS zygote.cjs. Warms a kernel up, tests that forks
  * of it work, and forks one into a sandbox for each request of the broker.
  *
- * Node does not support being forked. What makes it work: no platform
- * workers and no thread of the optimising compiler (the flags), memory that
- * V8 wants left out of a fork taken in again, a new event loop, a new random
- * seed and pid. If it does not work here, the self-test says so and
- * contexts are started by exec.
+ * Node does not support being forked. What makes it work: V8 leaves nothing
+ * to other threads (the flag), memory that it wants left out of a fork is
+ * taken in again, a new event loop, a new random seed and pid. If it does not
+ * work here, the self-test says so and contexts are started by exec.
  *
  * zygote.cjs --alone LANGUAGE: one fork that enters no sandbox, for tests.
  */
