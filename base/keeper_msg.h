@@ -30,7 +30,8 @@
  *           process -> STRAYS; ask again until it is 0
  *  STDIN    str id, bytes data, u8 eof -> OK | REFUSED
  *  STATUS   str id -> ITEM | REFUSED
- *  LIST     -> ITEM for each execution, then OK
+ *  LIST     -> ITEM for each execution, then OK with i64 unix_ms, since when
+ *           the keeper lives: what began before is not its own
  *  FORGET   str id: drop a finished execution -> OK | REFUSED
  *  PORT_OPEN   u16 port, str key; fd: the listening preview socket
  *           -> OK | REFUSED

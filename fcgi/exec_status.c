@@ -67,6 +67,7 @@ enum err exec_live_read(struct request *rq, struct exec_live *live,
 	live->alive = r == ERR_NONE;
 	if (r == ERR_NONE)
 		r = link_list(&l, exec_live_add, live, e);
+	live->since_ms = l.since_ms;
 	return r == ERR_GONE ? ERR_NONE : r;
 }
 
@@ -102,7 +103,7 @@ void exec_status_of(const struct exec_live *live, const struct exec_row *row,
 		out->reason = now->reason;
 		out->ended_ms = now->ended_ms;
 		out->hits = now->hits;
-	} else if (live->alive &&
+	} else if (live->alive && row->started_ms >= live->since_ms &&
 		   row->started_ms > live->read_ms - START_GRACE_MS) {
 		out->ended = false;
 	}

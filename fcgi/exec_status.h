@@ -30,7 +30,8 @@ struct exec_live {
 	} * rows;
 	size_t n;
 	bool alive;
-	int64_t read_ms; /* unix ms, when it was asked */
+	int64_t read_ms;  /* unix ms, when it was asked */
+	int64_t since_ms; /* … and since when it lives */
 };
 
 /** exec_status_word(ended, reason, code): "running", "completed", … */
@@ -56,7 +57,8 @@ struct exec_row {
 /**
  * exec_status_of(live, row, out):
  * A row that runs, and that no living keeper knows, is gone; but a row is
- * made a moment before its keeper hears of it.
+ * made a moment before its keeper hears of it: that one is as old as the
+ * keeper at most.
  */
 void exec_status_of(const struct exec_live *live, const struct exec_row *row,
 		    struct exec_status *out);

@@ -1,6 +1,8 @@
 /* Background processes: start, list, one. */
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
@@ -8,10 +10,25 @@
 #include "fcgi/exec_status.h"
 #include "fcgi/handle_process.h"
 #include "fcgi/retry.h"
+#include "store/log_chunk.h"
 #include "store/node_process.h"
 
 #define PROCESS_RING_BYTES (1U * MIB)
 #define LIST_JSON_MAX (96U * MIB)
+/* How long the recorder may need for the end of a process. */
+#define OLD_MAX_MS 2000
+#define OLD_STEP_MS 10
+
+static void process_status(const struct exec_live *live,
+			   const struct node_process *p, struct exec_status *s)
+{
+	struct exec_row row = {.id = p->exec,
+			       .state = p->state,
+			       .started_ms = p->started_ms,
+			       .end = &p->end};
+
+	exec_status_of(live, &row, s);
+}
 
 /* ---- start ---- */
 
@@ -23,6 +40,7 @@ struct process_new {
 	struct link link;
 	id_text_t id;
 	id_text_t exec;
+	id_text_t old; /* what ran under this id before; "" for nothing */
 	uint32_t pid;
 };
 
@@ -137,6 +155,59 @@ static enum err process_taken_up(struct process_new *x, struct errinfo *e)
 	return r;
 }
 
+/* Whether it has ended, but its row is not told so yet. */
+static enum err process_ending(struct request *rq, const struct node_process *p,
+			       bool *ending, struct errinfo *e)
+{
+	OWN(exec_live_free) struct exec_live live = {0};
+	struct exec_status s;
+	enum err r = exec_live_read(rq, &live, e);
+
+	if (r != ERR_NONE)
+		return r;
+	process_status(&live, p, &s);
+	*ending = s.ended;
+	return ERR_NONE;
+}
+
+/* An id whose process ended is free again. */
+static enum err process_old(struct process_new *x, struct errinfo *e)
+{
+	const struct timespec step = {.tv_nsec = OLD_STEP_MS * 1000000L};
+	int64_t until = clock_mono_ms() + OLD_MAX_MS;
+	struct request *rq = x->rq;
+	bool ending = x->body->process_id != NULL;
+	enum err r = ERR_NONE;
+
+	while (r == ERR_NONE && ending && clock_mono_ms() < until) {
+		OWN(node_process_free) struct node_process p = {0};
+
+		r = node_process_get(rq->store, rq->sandbox.id, x->id, &p, e);
+		if (r == ERR_NOT_FOUND)
+			return ERR_NONE;
+		if (r == ERR_NONE && p.state == NODE_ENDED) {
+			memcpy(x->old, p.exec, sizeof(x->old));
+			return ERR_NONE;
+		}
+		if (r == ERR_NONE)
+			r = process_ending(rq, &p, &ending, e);
+		if (r == ERR_NONE && ending)
+			nanosleep(&step, NULL);
+	}
+	return r;
+}
+
+/* Nobody can ask any more for what that printed. */
+static void process_old_forget(struct process_new *x)
+{
+	struct request *rq = x->rq;
+	struct errinfo e;
+
+	if (x->old[0] != '\0' && x->retry.first &&
+	    log_chunk_remove(rq->store, rq->sandbox.id, x->old, &e) != ERR_NONE)
+		log_err("forget the log of an ended process", &e);
+}
+
 static enum err process_launch(struct process_new *x, struct errinfo *e)
 {
 	struct request *rq = x->rq;
@@ -148,9 +219,12 @@ static enum err process_launch(struct process_new *x, struct errinfo *e)
 	if (r == ERR_NONE)
 		r = exec_body_launch(&x->link, x->body, &s, e);
 	if (r == ERR_NONE)
+		r = process_old(x, e);
+	if (r == ERR_NONE)
 		r = process_rows(x, e);
 	if (r != ERR_NONE || retry_answered(&x->retry))
 		return r;
+	process_old_forget(x);
 	r = exec_body_start(&x->link, x->body, &s, &x->pid, e);
 	if (r == ERR_EXISTS && !x->retry.first)
 		r = process_taken_up(x, e);
@@ -219,17 +293,6 @@ static void process_put(struct json_out *o, const char *key,
 	if (p->failure[0] != '\0')
 		json_out_text(o, "error", p->failure);
 	json_out_end(o);
-}
-
-static void process_status(const struct exec_live *live,
-			   const struct node_process *p, struct exec_status *s)
-{
-	struct exec_row row = {.id = p->exec,
-			       .state = p->state,
-			       .started_ms = p->started_ms,
-			       .end = &p->end};
-
-	exec_status_of(live, &row, s);
 }
 
 /* It ended, and nobody is to see it any more. */

@@ -394,6 +394,18 @@ enum err link_status(struct link *l, const char *id, struct keeper_item *item,
 	return link_gone(keeper_get_item(m, item, e), e);
 }
 
+static enum err link_since(struct link *l, const struct wire_msg *m,
+			   struct errinfo *e)
+{
+	struct wire_in in = wire_in(m);
+	int64_t since = wire_in_i64(&in);
+
+	if (!wire_in_done(&in))
+		return err_set(e, ERR_GONE, 0, "keeper's LIST");
+	l->since_ms = since;
+	return ERR_NONE;
+}
+
 enum err link_list(struct link *l,
 		   enum err (*each)(void *ctx, const struct keeper_item *item,
 				    struct errinfo *e),
@@ -408,10 +420,12 @@ enum err link_list(struct link *l,
 		struct wire_msg *m = NULL;
 
 		r = wire_recv(&l->rx, l->fd, -1, deadline, &m, e);
-		if (r != ERR_NONE || (m->type == KM_OK && m->tag == tag))
+		if (r != ERR_NONE)
 			break;
 		if (m->tag != tag)
 			continue;
+		if (m->type == KM_OK)
+			return link_since(l, m, e);
 		if (m->type != KM_ITEM)
 			return err_set(e, ERR_GONE, 0, "keeper's LIST");
 		r = keeper_get_item(m, &item, e);

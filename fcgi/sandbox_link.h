@@ -33,6 +33,7 @@ struct link {
 	uint64_t first;
 	uint64_t next;
 	bool ended;
+	int64_t since_ms; /* after link_list: the keeper lives since (unix) */
 };
 
 #define LINK_INIT                                                              \

@@ -115,6 +115,7 @@ struct keeper {
 	struct usage_fds usage;
 	struct usage_counts told; /* in ENDs so far */
 	uid_t warren_uid;
+	int64_t since_ms; /* unix: it took its seat */
 	uint32_t next_tag;
 	struct exec *execs, *execs_last;
 	int nlive;

@@ -141,6 +141,7 @@ int main(int argc, char **argv)
 	cloexec_all();
 	k.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	k.warren_uid = seat.warren_uid;
+	k.since_ms = clock_unix_ms();
 	if (k.null_fd < 0 || !drop(seat.uid, empty)) {
 		log_line(LOG_ERROR, "keeper cannot drop its powers");
 		return 1;

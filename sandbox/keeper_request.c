@@ -318,9 +318,12 @@ static bool do_status(struct client *c, struct wire_msg *msg)
 
 static bool do_list(struct client *c, struct wire_msg *msg)
 {
+	OWN(buf_free) struct buf b = BUF_INIT(64);
+
 	for (struct exec *x = c->keeper->execs; x != NULL; x = x->next)
 		say_item(c, msg->tag, x);
-	client_say(c, KM_OK, msg->tag, NULL);
+	wire_i64(&b, c->keeper->since_ms);
+	client_say(c, KM_OK, msg->tag, &b);
 	return msg->len == 0;
 }
 

@@ -43,7 +43,7 @@ void node_process_list_free(struct node_process_list *l);
 
 /**
  * node_process_add(c, n, e):
- * As running, started now; takes the place of one that failed to start.
+ * As running, started now; takes the place of one that has ended.
  * Errors: ERR_EXISTS; ERR_LIMIT when ${n->max} of the sandbox run already.
  */
 FALLIBLE enum err node_process_add(struct store_conn *c,

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { keepersOf } from './lib/hostproc.mjs';
 import { until, useStack } from './stack.mjs';
 
 const stack = useStack();
@@ -187,4 +188,54 @@ test('a page of any origin may call, with its key in a header', limit,
 		const nowhere = await fetch(`${stack.url}/v1/nowhere`,
 			{ method: 'OPTIONS', headers: origin });
 		assert.equal(nowhere.status, 404);
+	});
+
+/* ---- processes ---- */
+
+test('the id of a process that ended can be taken again', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const processId = 'server';
+
+		for (const word of ['first', 'second', 'third']) {
+			const started = await sandbox.startProcess(
+				`echo ${word}`, { processId });
+			await started.waitForExit(60_000);
+			const { stdout } = await started.getLogs();
+			assert.equal(stdout, `${word}\n`);
+		}
+		const lasting = await sandbox.startProcess(
+			'sleep 1000', { processId });
+		await assert.rejects(
+			sandbox.startProcess('true', { processId }),
+			{ code: 'PROCESS_ALREADY_EXISTS' });
+		await lasting.kill();
+		const last = await sandbox.startProcess(
+			'echo last', { processId });
+		await last.waitForExit(60_000);
+		const rows = await sandbox.listProcesses();
+		assert.deepEqual(rows.map(({ id }) => id), [processId]);
+		assert.equal(rows[0].reason, 'exited');
+	});
+
+test('no process of a keeper that was killed is told to run', limit,
+	async (t) => {
+		if (process.getuid() !== 0)
+			return t.skip('needs root to find and kill a keeper');
+		const sandbox = stack.sandbox(t);
+		const { id } = await sandbox.create({});
+
+		for (let i = 0; i < 3; i++) {
+			const { id: name } = await sandbox.startProcess('sleep 1000');
+			const [keeper] = keepersOf(id);
+			process.kill(keeper, 'SIGKILL');
+			/* A new keeper, at once. */
+			await sandbox.exec('true').catch(() => undefined);
+			const row = await sandbox.getProcess(name);
+			assert.equal(row.status, 'error');
+			assert.equal(row.reason, 'sandbox_gone');
+			const running = await sandbox.listProcesses(
+				{ status: 'running' });
+			assert.deepEqual(running, []);
+		}
 	});

@@ -90,6 +90,21 @@ static void a_row_made_a_moment_ago_is_running(void **state)
 	assert_string_equal(s.status, "running");
 }
 
+static void a_row_older_than_its_keeper_is_gone(void **state)
+{
+	struct exec_live live = {
+	    .read_ms = 1000000, .since_ms = 999990, .alive = true};
+	struct node_end none = {0};
+	struct exec_status s;
+
+	(void)state;
+	row_status(&live, NODE_RUNNING, 999989, &none, &s);
+	assert_string_equal(s.status, "error");
+	assert_int_equal(s.reason, END_SANDBOX_GONE);
+	row_status(&live, NODE_RUNNING, 999990, &none, &s);
+	assert_string_equal(s.status, "running");
+}
+
 static void a_stored_end_is_the_end(void **state)
 {
 	struct exec_live live = {0};
@@ -111,6 +126,7 @@ int main(void)
 	    cmocka_unit_test(the_keeper_knows_better_than_a_running_row),
 	    cmocka_unit_test(a_running_row_without_a_keeper_is_gone),
 	    cmocka_unit_test(a_row_made_a_moment_ago_is_running),
+	    cmocka_unit_test(a_row_older_than_its_keeper_is_gone),
 	    cmocka_unit_test(a_stored_end_is_the_end),
 	};
 
