@@ -21,6 +21,8 @@ const BARE_PLOT = 'import matplotlib; matplotlib.use("Agg"); ' +
 	'import matplotlib.pyplot as plt, io; plt.plot([1, 2, 3]); ' +
 	'plt.savefig(io.BytesIO(), format="png")';
 
+const TABLE = 'pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})';
+
 const msOf = async (call) => (await timed(call)).ms;
 
 /** Rows that share one warm sandbox. */
@@ -100,35 +102,67 @@ class NewContext extends Warm {
 	static label = 'new Python context to first result';
 	static floorLabel = 'posix_spawn of python3 -I -c 1';
 	static target = 12;
+	static language = 'python';
 	static code = '1 + 1';
 	static expected = /"text":\s*"2"/;
-	static bare = '1';
+	static bare = ['/usr/bin/python3', '-I', '-c', '1'];
+	static program = 'print(open("/proc/self/cmdline").read())';
 
 	async open() {
 		await super.open();
-		this.python = new SpawnFloor(this.bench.spawnFloor,
-			'/usr/bin/python3', '-I', '-c', this.constructor.bare);
+		this.spawn = new SpawnFloor(this.bench.spawnFloor,
+			...this.constructor.bare);
+		/* just started, a service may have no zygote yet */
+		await until(60_000, 'a context out of a zygote', () =>
+			this.once(this.constructor.program, /zygote/)
+				.catch(() => undefined));
 	}
 
-	async ours() {
-		const { code, expected } = this.constructor;
+	async once(code, expected) {
 		let id;
-		const ms = await msOf(async () => {
-			id = await this.sandbox.newContext('python');
-			await this.sandbox.run(id, code, expected);
-		});
-		await this.sandbox.dropContext(id);
-		return ms;
+
+		try {
+			return await msOf(async () => {
+				id = await this.sandbox.newContext(
+					this.constructor.language);
+				await this.sandbox.run(id, code, expected);
+			});
+		} finally {
+			await this.sandbox.dropContext(id);
+		}
+	}
+
+	ours() {
+		return this.once(this.constructor.code, this.constructor.expected);
 	}
 
 	floor() {
-		return this.python.measure();
+		return this.spawn.measure();
 	}
 
 	async close() {
-		this.python.close();
+		this.spawn.close();
 		await super.close();
 	}
+}
+
+class NewNodeContext extends NewContext {
+	static label = 'new JavaScript context to first result';
+	static floorLabel = 'posix_spawn of node -e 1';
+	static language = 'javascript';
+	static bare = ['/usr/bin/node', '-e', '1'];
+	static program = 'console.log(require("node:fs")' +
+		'.readFileSync("/proc/self/cmdline", "utf8"))';
+}
+
+class FirstTable extends NewContext {
+	static label = 'new Python context to first DataFrame';
+	static floorLabel = 'posix_spawn of python3 that makes one';
+	static target = 25;
+	static code = `import pandas as pd\n${TABLE}`;
+	static expected = /"html":\s*"<div>/;
+	static bare = ['/usr/bin/python3', '-I', '-c',
+		`import pandas as pd; ${TABLE}._repr_html_()`];
 }
 
 class FirstPlot extends NewContext {
@@ -137,7 +171,7 @@ class FirstPlot extends NewContext {
 	static target = 130;
 	static code = PLOT;
 	static expected = /"png":\s*"iVBOR/;
-	static bare = BARE_PLOT;
+	static bare = ['/usr/bin/python3', '-I', '-c', BARE_PLOT];
 }
 
 class WarmRun extends Warm {
@@ -242,5 +276,6 @@ class File extends Warm {
 	}
 }
 
-export const rows = [Ping, Exec, Create, NewContext, WarmRun, FirstPlot,
+export const rows = [Ping, Exec, Create, NewContext, NewNodeContext,
+	WarmRun, FirstTable, FirstPlot,
 	Preview, PreviewLarge, PreviewBatch, File];
