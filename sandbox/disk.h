@@ -83,8 +83,8 @@ FALLIBLE enum err disk_open(struct disk_root *root, const char *id,
 			    const struct disk_want *want,
 			    struct disk_files *out, struct errinfo *e);
 
-/** disk_forsake(root, image_mount): Its files will be deleted: do not wait
- * for the disk when it is unmounted. -1 is fine. */
+/** disk_forsake(root, image_mount): Its files will be deleted: do not write
+ * them back when it is unmounted. Before that begins; -1 is fine. */
 void disk_forsake(const struct disk_root *root, int image_mount);
 
 /** disk_forget(root, id): Its files go: nothing is promised to it then. */

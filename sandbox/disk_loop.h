@@ -25,9 +25,11 @@ FALLIBLE enum err disk_loop_mount(int image, int *mount, struct errinfo *e);
 
 /**
  * disk_loop_forsake(mount, host):
- * Its files are to be deleted: when it is unmounted nobody waits until they
- * are on the disk. Nothing happens unless it is a file system on a loop
- * device and another one than that of ${host}, where the images lie.
+ * Its files are to be deleted: write nothing of them back any more. Whoever
+ * still uses them gets EIO. Nothing happens unless it is a file system on a
+ * loop device and another one than that of ${host}, where the images lie.
+ * (A remount without barriers would do, but waits for 20 ms and makes the
+ * overlay's end wait too.) Blocks: no.
  */
 void disk_loop_forsake(int mount, int host);
 

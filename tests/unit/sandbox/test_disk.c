@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/sysmacros.h>
 
 #include "sandbox/disk_parts.h"
 
@@ -417,24 +416,8 @@ static void spares_have_no_name_and_the_limits_mostly_asked_for(void **state)
 	assert_int_equal(disk_unit_loops_soon(u, 0), 0);
 }
 
-/* Whether writes to it wait for the disk. */
-static bool has_barriers(int mount)
-{
-	char path[64], options[1024];
-	OWN(own_fd) int fd = -1;
-	struct stat st;
-	ssize_t n;
-
-	assert_int_equal(fstat(mount, &st), 0);
-	snprintf(path, sizeof(path), "/proc/fs/ext4/loop%u/options",
-		 minor(st.st_dev));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = read(fd, options, sizeof(options) - 1);
-	assert_true(n > 0);
-	options[n] = '\0';
-	return strstr(options, "\nbarrier\n") != NULL;
-}
-
+/* The host of images is an image itself here, so that nothing else can be
+ * hurt if this claim is wrong. */
 static void the_file_system_of_the_images_is_never_forsaken(void **state)
 {
 	struct disk_unit *u = *state;
@@ -448,11 +431,11 @@ static void the_file_system_of_the_images_is_never_forsaken(void **state)
 	assert_int_equal(mkdirat(m, "host", 0700), 0);
 	inside = openat(m, "host", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	disk_loop_forsake(m, inside);
-	disk_forsake(&u->root, -1);
-	assert_true(has_barriers(m));
-	disk_forsake(&u->root, m);
-	assert_false(has_barriers(m));
 	put_file(inside, "still");
+	disk_forsake(&u->root, -1);
+	disk_forsake(&u->root, m);
+	assert_int_equal(openat(inside, "no", O_CREAT | O_WRONLY, 0600), -1);
+	assert_int_equal(errno, EIO);
 	own_fd(&inside);
 	own_fd(&m);
 	assert_int_equal(disk_unit_loops_soon(u, 0), 0);
