@@ -6,6 +6,7 @@
 #include "fcgi/answer.h"
 #include "fcgi/exec_hits.h"
 #include "fcgi/exec_tell.h"
+#include "fcgi/exec_wait.h"
 #include "fcgi/follow.h"
 #include "fcgi/handle_process.h"
 #include "fcgi/pool.h"
@@ -14,6 +15,7 @@
 /* Of each stream in one answer; more is to be read as a stream. */
 #define LOGS_MAX (16U * MIB)
 #define LOGS_JSON_MAX (256U * MIB)
+#define LOGS_YOUNG_MS 250
 
 struct process_logs {
 	struct buf text[2];
@@ -130,6 +132,25 @@ static enum err process_logs_answer(struct process_logs *x,
 	return answer_json(f->rq, 200, &o, e);
 }
 
+/*
+ * Clients read the log of a fast command right after its start, and count on
+ * all of it: of a process that young, the end is waited for a moment.
+ */
+static enum err process_logs_young(struct request *rq,
+				   const struct node_process *p,
+				   struct errinfo *e)
+{
+	int64_t age = clock_unix_ms() - p->started_ms;
+	struct keeper_end end = {0};
+	enum err r;
+
+	if (p->state == NODE_ENDED || age < 0 || age >= LOGS_YOUNG_MS)
+		return ERR_NONE;
+	r = exec_wait_exit(rq, p->exec, clock_mono_ms() + LOGS_YOUNG_MS - age,
+			   &end, e);
+	return r == ERR_TIMEOUT ? ERR_NONE : r;
+}
+
 enum err process_logs(struct request *rq, struct errinfo *e)
 {
 	OWN(node_process_free) struct node_process p = {0};
@@ -146,6 +167,8 @@ enum err process_logs(struct request *rq, struct errinfo *e)
 	err_http_operation(rq, "process.logs");
 	if (r == ERR_NONE)
 		r = exec_tell_encoding(rq, &enc, e);
+	if (r == ERR_NONE)
+		r = process_logs_young(rq, &p, e);
 	if (r != ERR_NONE)
 		return r;
 	x.base64 = enc.base64;

@@ -43,7 +43,7 @@ test('33 process: an unknown one is a ProcessNotFoundError', limit,
 			await assert.rejects(processes[name]('none-1'), unknown);
 	});
 
-test('34 process: a fast one has its pid and its log', limit,
+test('34 process: a fast one has its pid and its log at once', limit,
 	async (t) => {
 		const client = wire.client(t);
 
@@ -53,13 +53,13 @@ test('34 process: a fast one has its pid and its log', limit,
 			assert.equal(started.success, true);
 			assert.ok(Number.isInteger(started.pid) && started.pid > 0);
 			assert.match(started.processId, /^proc_\d+_\w+$/);
-			await until(5000, 'its end is known', async () =>
-				await status(client, started.processId) ===
-				'completed');
 			const { stdout, stderr } = await client.processes
 				.getProcessLogs(started.processId);
 			assert.deepEqual({ stdout, stderr },
 				{ stdout: `fast ${i}\n`, stderr: 'bad\n' });
+			await until(5000, 'its end is known', async () =>
+				await status(client, started.processId) ===
+				'completed');
 		}
 	});
 
@@ -82,8 +82,10 @@ test('34 process: an own id, env and cwd are taken, the states are told',
 			Date.parse(process.endTime));
 		assert.equal((await processes.getProcessLogs('mine')).stdout,
 			'a /tmp\n');
+		await processes.startProcess('sleep 300', 's',
+			{ processId: 'runs' });
 		await assert.rejects(processes.startProcess('true', 's',
-			{ processId: 'mine' }), { httpStatus: 409 });
+			{ processId: 'runs' }), { httpStatus: 409 });
 		await assert.rejects(processes.startProcess('', 's'),
 			{ httpStatus: 400 });
 	});

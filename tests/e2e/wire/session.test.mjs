@@ -188,5 +188,7 @@ test('25 sessionless: sessions beside it keep their state', limit,
 		await out('cd /', SESSIONLESS);
 		const list = await files.listFiles('.', 's');
 		assert.deepEqual(list.files.map((file) => file.name), ['mine']);
+		const outside = await files.listFiles('.', SESSIONLESS);
+		assert.deepEqual(outside.files, []);
 		assert.equal(await out('pwd', 's'), '/tmp/here');
 	});
