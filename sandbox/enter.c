@@ -213,8 +213,10 @@ static void become_kernel(void)
 		step = ZYGOTE_STEP_FDS;
 	else if (step == ZYGOTE_STEP_NONE)
 		broker = KERNEL_FDS;
+	/* Then as dumpable as what init starts: its user sees it in /proc. */
 	if (step == ZYGOTE_STEP_NONE &&
-	    !init_confine_child((uint8_t)request.user, false))
+	    (!init_confine_child((uint8_t)request.user, false) ||
+	     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0))
 		step = ZYGOTE_STEP_CONFINE;
 	if (step != ZYGOTE_STEP_NONE) {
 		say(broker, ZYGOTE_FAILED, 0, step);

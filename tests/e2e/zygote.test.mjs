@@ -160,6 +160,17 @@ for (const [language, say] of Object.entries(LANGUAGES)) {
 				assert.match(status, /^TracerPid:\s0$/m);
 			});
 
+		test('it is seen in /proc as any other process', limit, async (t) => {
+			const sandbox = stack.sandbox(t);
+			const context = await forked(sandbox, language);
+			const pid = await json(sandbox, context, language, say.pid);
+
+			assert.match(await sh(sandbox, `ps -o pid=,user= -p ${pid}; ` +
+				`tr '\\0' '\\n' </proc/${pid}/environ`),
+			new RegExp(`^\\s*${pid} root\\nPATH=.*\\nHOME=/root\\n` +
+				'LANG=C.UTF-8\\n$'));
+		});
+
 		test('it is in a leaf of its own of the cgroup', limit, async (t) => {
 			const sandbox = stack.sandbox(t);
 			const first = await forked(sandbox, language);
