@@ -86,7 +86,8 @@ static enum err body_refused(struct request *rq, const struct errinfo *why,
 	}
 	if (in->syntax)
 		return err_http_fail(rq, e, HTTP_INVALID_JSON,
-				     "The body is not valid JSON: %s", in->why);
+				     "The body is not valid JSON%s%s",
+				     in->why[0] != '\0' ? ": " : "", in->why);
 	if (in->field[0] == '\0')
 		return err_http_fail(rq, e, HTTP_INVALID_JSON, "The body %s",
 				     in->why);

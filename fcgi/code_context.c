@@ -25,7 +25,7 @@ enum err code_context_lang(struct request *rq, const char *name,
 	*lang = code_lang_find(name);
 	if (*lang != NULL)
 		return ERR_NONE;
-	buf_adds(&why, "unknown language; there are ");
+	buf_adds(&why, "must be one of ");
 	code_lang_names(&why);
 	return err_http_field(rq, e, "language", buf_str(&why));
 }
@@ -146,7 +146,7 @@ enum err code_context_create(struct request *rq, struct link *l,
 		json_out_end(&env);
 	}
 	if (!json_out_ok(&env))
-		return err_http_field(rq, e, "env_vars", "too long");
+		return err_http_field(rq, e, "env_vars", "is too long");
 	row.kernel = kernel;
 	row.cwd = x.cwd;
 	row.env = buf_str(&env.b);

@@ -162,7 +162,7 @@ enum err err_http_field(struct request *rq, struct errinfo *e,
 	json_out_text(o, "code", "invalid");
 	json_out_end(o);
 	json_out_end(o);
-	return err_http_fail(rq, e, HTTP_VALIDATION_FAILED, "%s: %s", field,
+	return err_http_fail(rq, e, HTTP_VALIDATION_FAILED, "%s %s", field,
 			     why);
 }
 
@@ -178,6 +178,16 @@ static const char *err_http_context_text(struct request *rq)
 	return json_out_ok(o) ? buf_str(&o->b) : "{}";
 }
 
+/* Clients of the wire look there for what became of code. */
+static bool err_http_is_code(const struct request *rq)
+{
+	const char *at = rq->route != NULL ? rq->route->pattern : "";
+
+	return strstr(at, "/api/contexts") != NULL ||
+	       strstr(at, "/api/execute/code") != NULL ||
+	       strstr(at, "/api/interpreter/") != NULL;
+}
+
 static void err_http_body(struct request *rq, struct json_out *o)
 {
 	struct failure *f = &rq->failure;
@@ -188,6 +198,8 @@ static void err_http_body(struct request *rq, struct json_out *o)
 	json_out_object(o, NULL);
 	json_out_text(o, "code", row->name);
 	json_out_text(o, "message", f->message);
+	if (err_http_is_code(rq))
+		json_out_text(o, "error", f->message);
 	json_out_raw(o, "context", err_http_context_text(rq));
 	if (f->operation[0] != '\0')
 		json_out_text(o, "operation", f->operation);

@@ -40,7 +40,8 @@ enum err err_http_fail(struct request *rq, struct errinfo *e,
 		       enum http_code code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/** err_http_field(rq, e, field, why): VALIDATION_FAILED naming a field. */
+/** err_http_field(rq, e, field, why): VALIDATION_FAILED naming a field;
+ * ${why} goes on where "${field} " begins a sentence: "must be a text". */
 enum err err_http_field(struct request *rq, struct errinfo *e,
 			const char *field, const char *why);
 

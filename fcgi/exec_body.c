@@ -78,13 +78,13 @@ static enum err exec_body_shown(struct request *rq, struct exec_body *x,
 		struct json_object *v = json_object_array_get_idx(x->argv, i);
 
 		if (json_object_get_string_len(v) > (int)(128 * KIB) - 1)
-			return err_http_field(rq, e, "argv",
-					      "one argument is too long");
+			return err_http_field(
+			    rq, e, "argv", "has an argument that is too long");
 		buf_addf(&x->shown, "%s%s", i > 0 ? " " : "",
 			 json_object_get_string(v));
 	}
 	if (!buf_ok(&x->shown))
-		return err_http_field(rq, e, "argv", "too long");
+		return err_http_field(rq, e, "argv", "is too long");
 	x->command = buf_str(&x->shown);
 	return ERR_NONE;
 }
@@ -109,7 +109,7 @@ static enum err exec_body_argv(struct request *rq, struct exec_body *x,
 		return launch_argv(&x->launch, x->argv, e);
 	launch_quoted(x->argv, &x->quoted);
 	if (!buf_ok(&x->quoted))
-		return err_http_field(rq, e, "argv", "too long");
+		return err_http_field(rq, e, "argv", "is too long");
 	return launch_pieces(&x->launch, x->quoted.data, e);
 }
 

@@ -74,6 +74,8 @@ static enum err read_too_large(struct fs_call *c, struct errinfo *e)
 
 	json_out_int(o, "maxSize", READ_MAX);
 	json_out_int(o, "actualSize", (int64_t)c->head.meta.size);
+	err_http_suggest(c->d.rq, "Read it in pieces: POST /api/read/stream, "
+				  "readFileStream() of the client");
 	return fs_call_failed(c, e);
 }
 

@@ -83,23 +83,23 @@ static const char *json_in_scan(const char *p, size_t n, size_t *colons)
 		if (s.text && c >= 0x20 && c != '"' && c != '\\')
 			continue;
 		if (s.text && c < 0x20)
-			return "raw control byte in a text";
+			return "a text has a raw control byte in it";
 		if (s.text) {
 			i += json_in_scan_text(&s, p + i, n - i);
 			continue;
 		}
 		if (c == 0 ||
 		    strchr(" \t\r\n{}[],:\"0123456789+-.eEtrufalsn", c) == NULL)
-			return "not JSON";
+			return "";
 		if (c == ':' && s.nul)
-			return "NUL in a key";
+			return "a key has NUL in it";
 		s.colons += c == ':';
 		if (c == '"')
 			s = (struct json_scan){
 			    .text = true, .half = s.half, .colons = s.colons};
 	}
 	*colons = s.colons;
-	return s.half ? "half a character" : NULL;
+	return s.half ? "a text has half a character in it" : NULL;
 }
 
 static size_t json_in_members(struct json_object *v)
@@ -130,10 +130,10 @@ enum err json_in_parse(struct json_in *in, const char *text, size_t n,
 	const char *bad;
 
 	if (n > JSON_IN_TEXT_MAX)
-		return json_in_broken(in, e, "too long");
+		return json_in_broken(in, e, "it is too long");
 	bad = json_in_scan(text, n, &colons);
 	if (bad == NULL && !utf8_ok(text, n))
-		bad = "not UTF-8";
+		bad = "it is not UTF-8";
 	if (bad != NULL)
 		return json_in_broken(in, e, bad);
 	tok = json_tokener_new_ex(JSON_IN_DEPTH_MAX);
@@ -148,12 +148,12 @@ enum err json_in_parse(struct json_in *in, const char *text, size_t n,
 	if (err != json_tokener_success || used < n)
 		return json_in_broken(in, e,
 				      err == json_tokener_error_depth
-					  ? "nested too deep"
-					  : "not JSON");
+					  ? "it is nested too deep"
+					  : "");
 	if (!json_object_is_type(in->root, json_type_object))
 		return json_in_no(in, e, "", "must be an object");
 	if (json_in_members(in->root) != colons)
-		return json_in_broken(in, e, "duplicate key");
+		return json_in_broken(in, e, "an object has a key twice");
 	return ERR_NONE;
 }
 
@@ -179,7 +179,7 @@ static enum err json_in_base64(struct json_in *in, const struct json_field *f,
 	char **grown;
 
 	if (!json_in_len_ok(f, n / 4 * 3))
-		return json_in_no(in, e, f->key, "too long");
+		return json_in_no(in, e, f->key, "is too long");
 	raw = malloc(n / 4 * 3 + 4);
 	if (raw == NULL)
 		return err_set(e, ERR_NOMEM, 0, "base64");
@@ -210,7 +210,7 @@ static enum err json_in_text(struct json_in *in, const struct json_field *f,
 	if (!json_in_len_ok(f, blob.n))
 		return json_in_no(in, e, f->key,
 				  blob.n == 0 ? "must not be empty"
-					      : "too long or too short");
+					      : "is too long or too short");
 	if (f->kind == JSON_BLOB) {
 		memcpy(to, &blob, sizeof(blob));
 		return ERR_NONE;
@@ -246,7 +246,8 @@ static enum err json_in_texts(struct json_in *in, const struct json_field *f,
 	if (!json_object_is_type(v, json_type_array))
 		return json_in_no(in, e, f->key, "must be an array of texts");
 	if (!json_in_len_ok(f, json_object_array_length(v)))
-		return json_in_no(in, e, f->key, "too many or too few");
+		return json_in_no(in, e, f->key,
+				  "has too many or too few members");
 	for (size_t i = 0; i < json_object_array_length(v); i++) {
 		struct json_object *m = json_object_array_get_idx(v, i);
 		const char *s;
@@ -292,6 +293,9 @@ static enum err json_in_env_check(struct json_in *in,
 		size_t n;
 
 		snprintf(field, sizeof(field), "%s.%.64s", f->key, name);
+		if (name[0] == '\0')
+			return json_in_no(in, e, f->key,
+					  "has a variable without a name");
 		if (!json_in_env_name_ok(name))
 			return json_in_no(in, e, field,
 					  "is not a variable's name");

@@ -57,7 +57,7 @@ struct json_in {
 	char **owned; /* decoded base64 */
 	size_t nowned;
 	char field[96]; /* what the refusal is about; "" for the whole body */
-	char why[160];  /* the refusal, for the tenant */
+	char why[160];  /* the refusal, for the tenant; "": just no JSON */
 	bool syntax;    /* not JSON at all */
 };
 

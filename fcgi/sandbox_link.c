@@ -174,7 +174,8 @@ static enum err link_boot(struct request *rq, struct errinfo *e)
 
 	rq->start_us += link_now_us() - from;
 	if (link_no_image(r, &why))
-		return err_http_field(rq, e, "image", "there is no such image");
+		return err_http_field(rq, e, "image",
+				      "names no image of this service");
 	if (r != ERR_NONE) {
 		log_line(LOG_ERROR, "%s: start of %s: %s: %s", rq->id, s->id,
 			 err_name(r), why.text);

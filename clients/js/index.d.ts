@@ -272,6 +272,13 @@ export interface ReadFileResult extends FileAnswer {
 	size: number;
 }
 
+export type FileEvent =
+	| { type: 'metadata'; mimeType: string; size: number;
+	    isBinary: boolean; encoding: 'utf-8' | 'base64' }
+	| { type: 'chunk'; data: string }
+	| { type: 'complete'; bytesRead: number }
+	| { type: 'error'; error: string };
+
 export interface FileInfo {
 	name: string;
 	absolutePath: string;
@@ -405,6 +412,9 @@ export class Sandbox {
 	createCodeContext(options?: ContextOptions): Promise<CodeContext>;
 	listCodeContexts(): Promise<CodeContext[]>;
 	deleteCodeContext(id: string): Promise<void>;
+	/** Whether its variables were kept. */
+	interruptCodeContext(id: string): Promise<{ state: 'kept' | 'lost' }>;
+	restartCodeContext(id: string): Promise<{ state: 'kept' | 'lost' }>;
 	runCode(code: string, options?: RunCodeOptions): Promise<Execution>;
 	runCodeStream(code: string, options?: RunCodeStreamOptions):
 		Promise<EventStream>;
@@ -418,6 +428,10 @@ export class Sandbox {
 	readFile(path: string,
 		options?: { encoding?: 'utf-8' | 'base64';
 			    signal?: AbortSignal }): Promise<ReadFileResult>;
+	/** Of any size; its events are FileEvents. */
+	readFileStream(path: string,
+		options?: { encoding?: 'utf-8' | 'base64';
+			    signal?: AbortSignal }): Promise<EventStream>;
 	mkdir(path: string, options?: { recursive?: boolean }):
 		Promise<FileAnswer & { recursive: boolean }>;
 	deleteFile(path: string): Promise<FileAnswer>;

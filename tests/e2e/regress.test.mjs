@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { parseSSEStream } from '../../clients/js/index.js';
 import { keepersOf } from './lib/hostproc.mjs';
 import { until, useStack } from './stack.mjs';
 
@@ -238,4 +239,89 @@ test('no process of a keeper that was killed is told to run', limit,
 				{ status: 'running' });
 			assert.deepEqual(running, []);
 		}
+	});
+
+/* ---- what is told of a refusal ---- */
+
+test('a refusal is a plain sentence that names what is wrong', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const path = `/v1/sandboxes/${sandbox.name}/api`;
+		const cases = [
+			['{', 'The body is not valid JSON'],
+			[{}, 'command is needed'],
+			[{ command: 'true', stdin: 5 }, 'stdin must be a text'],
+			[{ command: 'true', env: { '': 'x' } },
+				'env has a variable without a name'],
+			[{ command: 'true', env: { 'A-B': 'x' } },
+				'env.A-B is not a variable\'s name'],
+		];
+
+		for (const [body, message] of cases) {
+			const answer = await stack.call(
+				'POST', `${path}/execute`, body);
+			assert.equal(answer.status, 400, message);
+			assert.equal(answer.json.message, message);
+		}
+		await assert.rejects(sandbox.exec('cat', { stdin: 5 }), (error) =>
+			error.httpStatus === 400 &&
+			error.context.validationErrors[0].field === 'stdin');
+	});
+
+test('refusals of contexts and code have their text as error, too', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const path = `/v1/sandboxes/${sandbox.name}/api`;
+
+		await sandbox.exec('true');
+		for (const [method, where, body, status] of [
+			['POST', '/contexts', { language: 'cobol' }, 400],
+			['DELETE', '/contexts/none', undefined, 404],
+			['POST', '/execute/code', { code: '1', context_id: 'none' },
+				404],
+		]) {
+			const { json, ...answer } = await stack.call(
+				method, path + where, body);
+			assert.equal(answer.status, status, where);
+			assert.equal(json.error, json.message);
+		}
+	});
+
+test('contexts are interrupted and restarted by the client', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const context = await sandbox.createCodeContext();
+
+		await sandbox.runCode('x = 1', { context });
+		const run = sandbox.runCode(
+			'print("on", flush=True)\nimport time; time.sleep(100)',
+			{ context, onStdout: async () => {
+				const { state } = await sandbox
+					.interruptCodeContext(context.id);
+				assert.equal(state, 'kept');
+			} });
+		assert.equal((await run).error.name, 'KeyboardInterrupt');
+		await sandbox.restartCodeContext(context.id);
+		const { error } = await sandbox.runCode('x', { context });
+		assert.equal(error.name, 'NameError');
+	});
+
+test('a file too large for one answer is read as a stream', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const size = 40 * MIB;
+
+		await sandbox.writeFile('big', 'x'.repeat(size));
+		await assert.rejects(sandbox.readFile('big'), (error) =>
+			error.code === 'FILE_TOO_LARGE' &&
+			/readFileStream/.test(error.suggestion));
+		let read = 0;
+		const types = new Set();
+		for await (const event of parseSSEStream(
+			await sandbox.readFileStream('big'))) {
+			types.add(event.type);
+			read += event.data?.length ?? 0;
+		}
+		assert.equal(read, size);
+		assert.deepEqual([...types], ['metadata', 'chunk', 'complete']);
 	});

@@ -149,6 +149,45 @@ describe('charts', { timeout: 120000 }, () => {
 			['line', 'bar']);
 	});
 
+	it('of violins are unknown, not the dots in them', async () => {
+		for (const draw of [
+			'plt.violinplot([[1, 2, 2, 3], [2, 3, 3, 4]])',
+			'import seaborn as sns\n' +
+				'sns.violinplot(data=pd.DataFrame({"a": range(9), ' +
+				'"b": range(9)}))',
+			'sns.violinplot(x=[1, 2, 2, 3, 4], inner="quartile")']) {
+			const found = await chart(`${draw}\nplt.title("V")`);
+			assert.equal(found.type, 'unknown', draw);
+			assert.equal(found.title, 'V');
+			assert.deepEqual(found.elements, []);
+		}
+		const band = await chart('x = np.linspace(0, 1, 50)\n' +
+			'plt.plot(x, 0 * x); plt.fill_between(x, -x, x)');
+		assert.equal(band.type, 'line');
+	});
+
+	it('have every character that some font has, and no path of ours',
+		async (t) => {
+			const draw = (label) => kernel.run(
+				`plt.plot([1]); plt.title("${label}"); plt.show()`);
+			const missing = await draw('\u{1f9ff}');
+			const said = missing.stderr;
+			assert.match(said, /Glyph \d+ .* missing/);
+			assert.match(said, /^<figure>:0: UserWarning/);
+			const fonts = value(await kernel.run(
+				'from matplotlib import font_manager as fm\n' +
+				'any("WenQuanYi" in f.name for f in ' +
+				'fm.fontManager.ttflist)'));
+			if (fonts['text/plain'] !== 'True')
+				return t.skip('no font with Chinese characters');
+			for (const more of ['', 'plt.rcParams["font.family"] = ' +
+				'"serif"\n']) {
+				await kernel.run(more);
+				const run = await draw('日本語 中文');
+				assert.equal(run.stderr, '');
+			}
+		});
+
 	it('do not exist for pictures', async () => {
 		assert.equal(await chart('plt.imshow(np.eye(3)); plt.colorbar()'),
 			undefined);

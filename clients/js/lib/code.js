@@ -71,6 +71,17 @@ export async function deleteCodeContext(api, id) {
 	await api.json('DELETE', `/api/contexts/${encodeURIComponent(id)}`);
 }
 
+const contextCall = (api, id, what) => api.json('POST',
+	`/api/contexts/${encodeURIComponent(id)}/${what}`);
+
+/** Stops what runs in it: `{state}`, whether its variables were kept. */
+export const interruptCodeContext = (api, id) =>
+	contextCall(api, id, 'interrupt');
+
+/** A fresh interpreter in place of the old one: `{state}`. */
+export const restartCodeContext = (api, id) =>
+	contextCall(api, id, 'restart');
+
 /**
  * The contexts that runCode makes for callers who name none: one for each
  * language and sandbox object.

@@ -15,10 +15,10 @@ function requestOf(command, options) {
 		cwd: options.cwd,
 		encoding: options.encoding,
 		onDisconnect: options.onDisconnect,
-		stdin: typeof stdin === 'string' ? stdin : undefined,
-		stdinBase64: stdin instanceof Uint8Array
-			? toBase64(stdin)
-			: undefined,
+		/* What is neither is the service's to refuse. */
+		...(stdin instanceof Uint8Array
+			? { stdinBase64: toBase64(stdin) }
+			: { stdin }),
 	};
 }
 

@@ -17,6 +17,15 @@ export function readFile(api, path, { encoding, signal } = {}) {
 	return api.json('POST', '/api/read', { path, encoding }, { signal });
 }
 
+/**
+ * A file of any size, as a stream of bytes for parseSSEStream: a `metadata`
+ * event, `chunk`s, then `complete` or `error`.
+ */
+export function readFileStream(api, path, { encoding, signal } = {}) {
+	return api.stream('POST', '/api/read/stream', { path, encoding },
+		{ signal });
+}
+
 export function mkdir(api, path, { recursive = false } = {}) {
 	return api.json('POST', '/api/mkdir', { path, recursive });
 }

@@ -126,6 +126,14 @@ export class Sandbox {
 		return code.deleteCodeContext(this.#api, id);
 	}
 
+	interruptCodeContext(id) {
+		return code.interruptCodeContext(this.#api, id);
+	}
+
+	restartCodeContext(id) {
+		return code.restartCodeContext(this.#api, id);
+	}
+
 	runCode(text, options) {
 		return code.runCode(
 			this.#api, this.#contexts, text, options);
@@ -146,6 +154,10 @@ export class Sandbox {
 
 	readFile(path, options) {
 		return file.readFile(this.#api, path, options);
+	}
+
+	readFileStream(path, options) {
+		return file.readFileStream(this.#api, path, options);
 	}
 
 	mkdir(path, options) {

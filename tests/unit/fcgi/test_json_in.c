@@ -65,7 +65,7 @@ static void assert_refused(const char *json, const char *field)
 		fail_msg("taken: %s", json);
 	if (strcmp(in.field, field) != 0)
 		fail_msg("%s: about '%s', not '%s'", json, in.field, field);
-	assert_true(in.why[0] != '\0');
+	assert_true(in.why[0] != '\0' || in.syntax);
 }
 
 static void fields_are_stored_by_their_kind(void **state)
@@ -228,7 +228,7 @@ static void bad_environment_names_are_told(void **state)
 	(void)state;
 	assert_refused("{\"env\":{\"1A\":\"x\"}}", "env.1A");
 	assert_refused("{\"env\":{\"A B\":\"x\"}}", "env.A B");
-	assert_refused("{\"env\":{\"\":\"x\"}}", "env.");
+	assert_refused("{\"env\":{\"\":\"x\"}}", "env");
 	assert_refused("{\"env\":{\"A\":1}}", "env.A");
 }
 

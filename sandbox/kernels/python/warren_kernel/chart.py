@@ -17,17 +17,23 @@ from matplotlib.ticker import FixedFormatter, FuncFormatter
 from .jsonable import loose
 
 POINTS_MAX = 100_000
+VIOLIN_POINTS_MIN = 10  # along a body
 UNIT = re.compile(r"[(\[]([^()\[\]]+)[)\]]\s*$")
 
 
 def chart_of(figure):
-    """The figure's chart, or None if nothing in it has a chart type."""
+    """The figure's chart, or None if nothing in it is one.
+
+    One without a type of ours, such as violins, is "unknown".
+    """
     try:
-        charts = [_axes_chart(axes) for axes in figure.axes
-                  if axes.get_visible() and not _is_colorbar(axes)]
+        shown = [axes for axes in figure.axes
+                 if axes.get_visible() and not _is_colorbar(axes)]
+        charts = [_axes_chart(axes) for axes in shown]
+        drawn = any(map(_is_violins, shown))
     except Exception:
         return None  # a picture without data is still a result
-    if all(chart["type"] == "unknown" for chart in charts):
+    if all(chart["type"] == "unknown" for chart in charts) and not drawn:
         return None
     if len(charts) == 1:
         return charts[0]
@@ -63,7 +69,7 @@ def _axes_chart(axes):
     readers = (("pie", _pie), ("box", _boxes), ("bar", _bars),
                ("scatter", _scatters), ("line", _lines))
     kind, elements = "unknown", []
-    for kind_name, read in readers:
+    for kind_name, read in () if _is_violins(axes) else readers:
         elements = read(axes)
         if elements:
             kind = kind_name
@@ -72,6 +78,40 @@ def _axes_chart(axes):
              "x": _axis(axes, axes.xaxis), "y": _axis(axes, axes.yaxis),
              "elements": elements}
     return chart
+
+
+def _is_violins(axes):
+    """Mirrored shapes, and in each at most a dot and a few short lines.
+
+    Those are no points and lines that anybody plotted.
+    """
+    bodies = [each for each in axes.collections
+              if isinstance(each, collections.PolyCollection)]
+    dots = [each for each in axes.collections
+            if isinstance(each, collections.PathCollection)]
+    return (bool(bodies) and all(map(_is_mirrored, bodies))
+            and all(len(each.get_offsets()) < 2 for each in dots)
+            and all(len(each.get_xdata(orig=False)) <= 2
+                    for each in axes.lines))
+
+
+def _is_mirrored(body):
+    """Whether it lies between two curves around a straight line."""
+    paths = body.get_paths()
+    if len(paths) != 1:
+        return False
+    # A corner, one curve, a corner, the other back; then the first again.
+    at = paths[0].vertices
+    n = (len(at) - 1) // 2 - 1
+    there, back = at[1:n + 1], at[n + 2:2 * n + 2][::-1]
+    if n < VIOLIN_POINTS_MIN or there.shape != back.shape:
+        return False
+    for along in (0, 1):
+        middle = (there + back)[:, 1 - along]
+        if (abs(there - back)[:, along].max() == 0
+                and abs(middle - middle[0]).max() <= 1e-6):
+            return True
+    return False
 
 
 # Axes

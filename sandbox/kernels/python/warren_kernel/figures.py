@@ -11,6 +11,9 @@ REPLACED = {"agg", "inline", "notebook", "nbagg", "ipympl", "widget",
             "qtagg", "qt4agg", "qt5agg", "qt6agg", "qtcairo", "gtk3agg",
             "gtk4agg", "gtk3cairo", "gtk4cairo", "wxagg", "wx", "macosx",
             "webagg"}
+# Where a text's own font lacks a character. Only what is installed counts.
+FALLBACK_FONTS = ("WenQuanYi Micro Hei", "WenQuanYi Zen Hei",
+                  "Noto Sans CJK SC", "Noto Sans CJK JP")
 FONT_CACHE = os.path.join(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))), "cache")
 
@@ -76,12 +79,35 @@ class Figures:
             self._display.publish(data, extra)
 
 
+def on_fonts(module):
+    """Let each text have the fallback fonts, whatever its own one is."""
+    find = getattr(module.FontManager, "_find_fonts_by_props", None)
+    if find is None:
+        return  # an older matplotlib knows no fallback
+
+    def find_fonts(self, *args, **kwargs):
+        paths = find(self, *args, **kwargs)
+        more = {font.name: font.fname for font in self.ttflist
+                if font.name in FALLBACK_FONTS}
+        return paths + [more[name] for name in FALLBACK_FONTS
+                        if name in more and more[name] not in paths]
+
+    module.FontManager._find_fonts_by_props = find_fonts
+
+
 def png(figure):
     """figure as PNG bytes, with nothing cut off at its edges."""
+    import warnings
     out = io.BytesIO()
-    figure.canvas.print_figure(
-        out, format="png", dpi=figure.dpi, bbox_inches="tight",
-        facecolor=figure.get_facecolor(), edgecolor=figure.get_edgecolor())
+    with warnings.catch_warnings(record=True) as caught:
+        figure.canvas.print_figure(
+            out, format="png", dpi=figure.dpi, bbox_inches="tight",
+            facecolor=figure.get_facecolor(),
+            edgecolor=figure.get_edgecolor())
+    # They would name a line of ours, which the tenant never wrote.
+    for text, kind in dict.fromkeys((str(each.message), each.category)
+                                    for each in caught):
+        warnings.showwarning(text, kind, "<figure>", 0)
     return out.getvalue()
 
 

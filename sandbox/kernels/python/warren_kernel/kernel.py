@@ -13,7 +13,7 @@ from _thread import allocate_lock, start_new_thread
 
 from . import errors, protocol
 from .display import Display
-from .figures import Figures
+from .figures import Figures, on_fonts
 from .hooks import Hooks
 from .shell import Shell
 
@@ -61,6 +61,7 @@ class Kernel:
         hooks = Hooks()
         hooks.add("matplotlib", self.figures.on_import)
         hooks.add("matplotlib.axes", _on_axes)
+        hooks.add("matplotlib.font_manager", on_fonts)
         hooks.add("plotly.io", _on_plotly)
         hooks.add("IPython", lambda _module: self.shell.get_ipython())
         hooks.add("linecache", self.shell.on_linecache)
