@@ -87,37 +87,70 @@ noreturn static void make_child(make_fn *make, uint32_t slot, int said,
 	_exit(read(hold, &c, 1) == 0 ? 0 : 1);
 }
 
-/* A namespace, with ${map} if it is a user's; its only process ends at once. */
-static int make_ns(const char *name, make_fn *make, uint32_t slot,
-		   const char *map)
+/* Namespaces that are being made, each by its only process. */
+enum { MAKE_USER, MAKE_DISK, MAKE_NET, MAKE_COUNT };
+
+struct making {
+	pid_t pid[MAKE_COUNT];
+	int said[MAKE_COUNT]; /* one byte: it is there */
+	int hold;             /* closed: all of them end */
+};
+
+static void making_close(struct making *m)
 {
-	int said[2], hold[2], ns = -1;
-	char c;
-	pid_t pid;
+	own_fd(&m->hold);
+	for (int i = 0; i < MAKE_COUNT; i++) {
+		own_fd(&m->said[i]);
+		if (m->pid[i] > 0)
+			waitpid(m->pid[i], NULL, 0);
+	}
+}
+
+static bool ns_begin(struct making *m, int which, make_fn *make, uint32_t slot,
+		     int hold)
+{
+	int said[2];
 
 	if (pipe2(said, O_CLOEXEC) < 0)
-		return -1;
-	if (pipe2(hold, O_CLOEXEC) < 0) {
-		close(said[0]);
-		close(said[1]);
-		return -1;
-	}
-	pid = fork();
-	if (pid == 0) {
-		close(hold[1]);
-		make_child(make, slot, said[1], hold[0]);
+		return false;
+	m->pid[which] = fork();
+	if (m->pid[which] == 0) {
+		close(m->hold);
+		make_child(make, slot, said[1], hold);
 	}
 	close(said[1]);
-	close(hold[0]);
-	if (pid > 0 && read(said[0], &c, 1) == 1 &&
-	    (map == NULL || (put_map(pid, "uid_map", map) == 0 &&
-			     put_map(pid, "gid_map", map) == 0)))
-		ns = open_ns(pid, name);
-	close(said[0]);
-	close(hold[1]);
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
-	return ns;
+	m->said[which] = said[0];
+	return m->pid[which] > 0;
+}
+
+/* All at once: each has to wait for its process to run. */
+static bool all_begin(struct making *m, uint32_t slot)
+{
+	OWN(own_fd) int hold = -1;
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return false;
+	hold = fds[0];
+	m->hold = fds[1];
+	return ns_begin(m, MAKE_NET, make_net, slot, hold) &&
+	       ns_begin(m, MAKE_USER, make_user, slot, hold) &&
+	       ns_begin(m, MAKE_DISK, make_user, slot, hold);
+}
+
+/* Its descriptor, with ${map} if it is a user's; -1. */
+static int ns_end(const struct making *m, int which, const char *name,
+		  const char *map)
+{
+	pid_t pid = m->pid[which];
+	char c;
+
+	if (read(m->said[which], &c, 1) != 1)
+		return -1;
+	if (map != NULL && (put_map(pid, "uid_map", map) < 0 ||
+			    put_map(pid, "gid_map", map) < 0))
+		return -1;
+	return open_ns(pid, name);
 }
 
 void berth_close(struct berth *b)
@@ -130,16 +163,20 @@ void berth_close(struct berth *b)
 enum err berth_make(uint32_t slot, struct berth *b, struct errinfo *e)
 {
 	OWN(berth_close) struct berth n = BERTH_NONE;
+	OWN(making_close)
+	struct making m = {.said = {-1, -1, -1}, .hold = -1};
 	char map[96];
 
 	n.slot = slot;
+	if (!all_begin(&m, slot))
+		return err_set(e, ERR_IO, errno, "namespaces for a slot");
 	snprintf(map, sizeof(map), "0 %u %u\n", berth_uid(slot, 0), BERTH_IDS);
-	n.user_ns = make_ns("user", make_user, slot, map);
+	n.user_ns = ns_end(&m, MAKE_USER, "user", map);
 	/* Overlay's own work files belong to id 0, on disk and above. */
 	snprintf(map, sizeof(map), "0 0 1\n%u %u %u\n", BERTH_DISK_BASE,
 		 berth_uid(slot, 0), BERTH_IDS);
-	n.disk_ns = make_ns("user", make_user, slot, map);
-	n.net_ns = make_ns("net", make_net, slot, NULL);
+	n.disk_ns = ns_end(&m, MAKE_DISK, "user", map);
+	n.net_ns = ns_end(&m, MAKE_NET, "net", NULL);
 	if (n.user_ns < 0 || n.disk_ns < 0 || n.net_ns < 0)
 		return err_set(e, ERR_IO, errno, "namespaces for a slot");
 	*b = n;

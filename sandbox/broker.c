@@ -472,6 +472,8 @@ static void on_refill(void *arg)
 
 	disk_tick(&b->disks);
 	maker_refill(&b->maker);
+	maker_refill(&b->disk_maker);
+	live_resume(b);
 	loop_timer_set(&b->loop, &b->refill,
 		       clock_mono_ms() + (more ? REFILL_MS : REFILL_IDLE_MS),
 		       on_refill, b);
@@ -480,12 +482,17 @@ static void on_refill(void *arg)
 /* While enough is left, the start that took some goes first. */
 void broker_poke(struct broker *b)
 {
-	bool low = b->berths.nready < BERTHS_READY / 2 ||
-		   b->keepers.nready < SEATS_READY / 2;
-	int64_t soon = clock_mono_ms() + (low ? REFILL_MS : REFILL_LATER_MS);
+	int64_t later = clock_mono_ms() + REFILL_LATER_MS;
 
-	if (!b->stopping && (!b->refill.armed || b->refill.at_ms > soon))
-		loop_timer_set(&b->loop, &b->refill, soon, on_refill, b);
+	if (b->stopping)
+		return;
+	if (b->berths.nready < BERTHS_READY / 2 ||
+	    b->keepers.nready < SEATS_READY / 2)
+		maker_refill(&b->maker);
+	if (b->disks.spares.nready < DISK_SPARES / 2)
+		maker_refill(&b->disk_maker);
+	if (!b->refill.armed || b->refill.at_ms > later)
+		loop_timer_set(&b->loop, &b->refill, later, on_refill, b);
 }
 
 static void on_signal(void *arg, uint32_t events)
@@ -567,6 +574,9 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 		return r;
 	b->trash = (struct trash){.broker = b};
 	b->maker = (struct maker){.broker = b, .watch = LOOP_WATCH_INIT};
+	b->disk_maker = b->ender = b->maker;
+	b->disk_maker.duty = MAKER_MAKES_DISKS;
+	b->ender.duty = MAKER_ENDS;
 	disk_root_open(&b->disks, b->sandboxes, b->images,
 		       conf->disk_overcommit);
 	r = net_open(&b->net, b, e);
@@ -613,6 +623,8 @@ void broker_run(struct broker *b)
 	loop_timer_del(&b->loop, &b->refill);
 	net_close(&b->net);
 	maker_stop(&b->maker);
+	maker_stop(&b->disk_maker);
+	maker_stop(&b->ender);
 	while (b->keepers.nready > 0)
 		keeper_seat_end(&b->keepers.ready[--b->keepers.nready]);
 	berth_pool_close(&b->berths);

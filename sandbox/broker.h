@@ -68,6 +68,8 @@ struct broker {
 	struct disk_root disks;
 	struct net net;
 	struct maker maker;
+	struct maker disk_maker;
+	struct maker ender;
 	struct keeper_pool keepers;
 	struct loop_timer refill;
 	struct filter filter;

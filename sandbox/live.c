@@ -134,7 +134,7 @@ static void let_disk_go(struct live *l)
 {
 	if (l->disk < 0)
 		return;
-	if (l->destroy && !maker_forsake(&l->broker->maker, &l->disk))
+	if (l->destroy && !maker_forsake(&l->broker->ender, &l->disk))
 		disk_forsake(&l->broker->disks, l->disk);
 	own_fd(&l->disk);
 }
@@ -445,8 +445,6 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 				       .pids = req->pids};
 	enum err r;
 
-	maker_wait(&b->maker, req->disk_bytes != 0);
-	broker_poke(b);
 	r = req->network == BROKER_NET_INTERNET
 		? net_take(&b->net, req, &f->berth, e)
 		: berth_take(&b->berths, &f->berth, e);
@@ -495,6 +493,7 @@ static enum err start_now(struct live *l, const struct broker_req *req,
 	r = start_init(l, req, &f, e);
 	if (r == ERR_NONE)
 		r = start_keeper(l, &f, e);
+	broker_poke(l->broker);
 	live_watch(l);
 	if (r == ERR_NONE)
 		return r;
@@ -523,13 +522,17 @@ static void on_job_end(void *arg, uint32_t events)
 	live_end(l);
 }
 
-/* Until its image can be mounted; then the start goes on. */
+/* Until what it needs is made and its image can be mounted; then the start
+ * goes on. */
 static bool disk_turns(struct live *l)
 {
 	struct loop *loop = &l->broker->loop;
 
 	if (clock_left_ms(l->want_until_ms) == 0)
 		return false;
+	l->queued = maker_lacks(l->broker, l->want.disk_bytes != 0);
+	if (l->queued)
+		return true;
 	switch (disk_prepare(&l->broker->disks, l->id, &l->job)) {
 	case DISK_NEED_NOTHING:
 		return false;
@@ -555,6 +558,24 @@ static void on_disk_turn(void *arg)
 	log_err(l->id, &e);
 	l->failure = (struct spawn_report){.step = SPAWN_MOUNTS};
 	live_end(l);
+}
+
+void live_resume(struct broker *b)
+{
+	for (;;) {
+		struct live *oldest = NULL;
+
+		for (struct live *l = b->lives; l != NULL; l = l->next)
+			if (l->queued)
+				oldest = l;
+		if (oldest == NULL ||
+		    (maker_lacks(b, oldest->want.disk_bytes != 0) &&
+		     clock_left_ms(oldest->want_until_ms) > 0))
+			return;
+		oldest->queued = false;
+		if (oldest->state == LIVE_STARTING)
+			on_disk_turn(oldest);
+	}
 }
 
 enum err live_start(struct broker *b, struct peer *peer,

@@ -39,6 +39,7 @@ struct live {
 	struct loop_timer timer; /* start deadline; then clean-up retries */
 	struct spawn_report failure;
 	bool destroy; /* its files go too */
+	bool queued;  /* it starts when what it needs is made */
 	struct live_wait *waits;
 	struct live *next;
 };
@@ -54,6 +55,10 @@ struct live *live_find(struct broker *b, const char *id);
  */
 FALLIBLE enum err live_start(struct broker *b, struct peer *peer,
 			     const struct broker_req *req, struct errinfo *e);
+
+/** live_resume(b): Go on with the starts that waited for a maker, the oldest
+ * first, as far as there is what they need. */
+void live_resume(struct broker *b);
 
 /** live_wait(l, peer, req): Answer ${req} at the next turn of its state. */
 FALLIBLE enum err live_wait(struct live *l, struct peer *peer,

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -8,15 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/broker.h"
 #include "sandbox/disk_loop.h"
+#include "sandbox/live.h"
 #include "sandbox/maker.h"
 #include "sandbox/parcel.h"
-
-#define WAIT_LIMIT_MS 1000
 
 enum maker_kind { MAKER_BERTH = 1, MAKER_DISK, MAKER_KEEPER, MAKER_FORSAKE };
 enum { FD_SOCKET = 3, FD_IMAGES, FD_KEEPER }; /* the child's */
@@ -238,6 +235,7 @@ static void on_parcel(void *arg, uint32_t events)
 	(void)events;
 	while (m->pid != 0 && take_one(m))
 		continue;
+	live_resume(m->broker);
 }
 
 static void start(struct maker *m)
@@ -312,6 +310,8 @@ bool maker_forsake(struct maker *m, int *mount)
 	const struct parcel p = {.order = {.kind = MAKER_FORSAKE},
 				 .fds = {{*mount}, 1}};
 
+	if (m->pid == 0)
+		start(m);
 	if (m->pid == 0 || !ask(m, &p))
 		return false;
 	own_fd(mount);
@@ -323,31 +323,21 @@ void maker_refill(struct maker *m)
 	if (m->pid == 0)
 		start(m);
 	if (m->pid == 0) {
-		(void)disk_spare_refill(&m->broker->disks.spares);
+		if (m->duty == MAKER_MAKES_DISKS)
+			(void)disk_spare_refill(&m->broker->disks.spares);
+		return;
+	}
+	if (m->duty == MAKER_MAKES_DISKS) {
+		ask_disks(m);
 		return;
 	}
 	ask_berths(m);
-	ask_disks(m);
 	ask_keepers(m);
 }
 
-static bool lacking(const struct maker *m, bool disk)
+bool maker_lacks(const struct broker *b, bool disk)
 {
-	const struct broker *b = m->broker;
-
-	return (b->berths.nready == 0 && m->nslots > 0) ||
-	       (disk && b->disks.spares.nready == 0 && m->ndisks > 0);
-}
-
-void maker_wait(struct maker *m, bool disk)
-{
-	int64_t deadline = clock_mono_ms() + WAIT_LIMIT_MS;
-
-	while (m->pid != 0 && lacking(m, disk)) {
-		struct pollfd p = {.fd = m->watch.fd, .events = POLLIN};
-
-		if (poll(&p, 1, clock_left_ms(deadline)) == 0)
-			return;
-		take_one(m);
-	}
+	return (b->berths.nready == 0 && b->maker.nslots > 0) ||
+	       (disk && b->disks.spares.nready == 0 &&
+		b->disk_maker.ndisks > 0);
 }

@@ -1,8 +1,10 @@
 /*
  * The maker: a child of the broker that makes what sandboxes need before
- * they exist (berths, disk spares, keepers) while the broker serves. It has the
- * broker's powers and takes orders from it alone; when it dies, what is
- * missing is made by the broker itself until the next one runs.
+ * they exist (berths, disk spares, keepers) while the broker serves. It has
+ * the broker's powers and takes orders from it alone; when it dies, what is
+ * missing is made by the broker itself until the next one runs. There are
+ * three, since two of them wait for the disk: one makes berths and keepers,
+ * one disk spares, and the ender lets go what sandboxes had.
  */
 #ifndef SANDBOX_MAKER_H
 #define SANDBOX_MAKER_H
@@ -17,8 +19,11 @@
 
 struct broker;
 
+enum maker_duty { MAKER_MAKES, MAKER_MAKES_DISKS, MAKER_ENDS };
+
 struct maker {
 	struct broker *broker;
+	enum maker_duty duty;
 	pid_t pid; /* 0: none runs */
 	struct loop_watch watch;
 	uint32_t slots[MAKER_ASKED_MAX]; /* claimed for berths asked for */
@@ -30,12 +35,9 @@ struct maker {
 /** maker_refill(m): Start one if none runs; ask for what is missing. */
 void maker_refill(struct maker *m);
 
-/**
- * maker_wait(m, disk):
- * If no berth (no disk spare either, with ${disk}) is ready and one is being
- * made, wait for it. Blocks: at most a second; usually 1 to 3 ms.
- */
-void maker_wait(struct maker *m, bool disk);
+/** maker_lacks(b, disk): No berth is ready (no disk spare either, with
+ * ${disk}), but one is being made: live_resume() is called when it is. */
+bool maker_lacks(const struct broker *b, bool disk);
 
 /**
  * maker_forsake(m, mount):

@@ -4,7 +4,8 @@
  *
  * engine RUN_DIR WHAT [N]: prints one number a line, as engine.mjs reads it.
  *   first N      create + first `true`, its part for create, and bwrap: us
- *   churn N      N sandboxes created and destroyed by 16 clients: a second
+ *   churn N      N sandboxes created and destroyed by 16 clients: how many a
+ *                second, and what a client waits for each of both, in ms
  *   idle N       N idle sandboxes: bytes of one: cgroup, keeper, kernel
  *   kill N       N sandboxes stopped at once: ms until the last was gone
  */
@@ -246,17 +247,25 @@ static void stop(int i)
 	ask(BROKER_STOP, ids[i]);
 }
 
+static atomic_llong making_us, destroying_us;
+
 static void churn(int i)
 {
+	int64_t start = now_us(), made;
+
 	make(i);
+	made = now_us();
 	destroy(i);
+	atomic_fetch_add(&making_us, made - start);
+	atomic_fetch_add(&destroying_us, now_us() - made);
 }
 
 static void row_churn(int n)
 {
 	int64_t us = parallel(CLIENTS, n, churn);
 
-	printf("%.1f\n", n * 1e6 / (double)us);
+	printf("%.1f %.1f %.1f\n", n * 1e6 / (double)us,
+	       (double)making_us / n / 1e3, (double)destroying_us / n / 1e3);
 }
 
 static void row_kill(int n)

@@ -52,7 +52,7 @@ class Engine {
 	async rows(n) {
 		const first = await this.ask('first', n);
 		const column = (i) => median(first.map((line) => line[i])) / 1e3;
-		const [[rate]] = await this.ask('churn', CHURN);
+		const [[rate, made, ended]] = await this.ask('churn', CHURN);
 		const [[cgroup, keeper, kernel]] = await this.ask('idle', BURST);
 		const [[kill]] = await this.ask('kill', BURST);
 
@@ -63,6 +63,8 @@ class Engine {
 			{ row: '  of which create (ms)', value: column(1) },
 			{ row: 'create + destroy, 16 at a time (per second)',
 				value: rate, target: 200, more: true },
+			{ row: '  a client waits for its create (ms)', value: made },
+			{ row: '  and for its destroy (ms)', value: ended },
 			{ row: 'idle sandbox, all counted (KiB)',
 				value: (cgroup + keeper + kernel) / KIB,
 				target: 1024 },
