@@ -199,8 +199,9 @@ test('12 stream: a stream that runs keeps the sandbox awake', limit,
 		const state = async () => (await wire.call('GET',
 			`/v1/sandboxes/${name}`)).json.state;
 
-		await wire.call('POST', '/v1/sandboxes',
+		const made = await wire.call('POST', '/v1/sandboxes',
 			{ name, sleepAfter: '3s' });
+		assert.equal(made.status, 201);
 		const events = await all(await client.commands.executeStream(
 			'for i in 1 2 3 4 5 6 7; do echo $i; sleep 1; done', 's'));
 		assert.equal(events.at(-1).type, 'complete');
