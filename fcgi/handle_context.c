@@ -6,6 +6,7 @@
 #include "fcgi/answer.h"
 #include "fcgi/body.h"
 #include "fcgi/code_context.h"
+#include "fcgi/retry.h"
 #include "store/node_execution.h"
 
 #define CONTEXT_GRACE_MS 500U
@@ -34,17 +35,52 @@ static const struct json_field context_fields[] = {
 
 #undef AT
 
+/* The first try may have made it, and then this takes it up. */
+static enum err context_make(struct request *rq, struct link *l,
+			     const struct retry *again,
+			     struct code_context_want *want,
+			     struct node_context *ctx, struct errinfo *e)
+{
+	enum err r = ERR_NOT_FOUND;
+
+	want->id = again->row.made;
+	if (!again->first)
+		r = node_context_get(rq->store, rq->sandbox.id, want->id, ctx,
+				     e);
+	if (r != ERR_NOT_FOUND)
+		return r;
+	r = code_context_create(rq, l, want, ctx, e);
+	if (r != ERR_NONE)
+		retry_drop(rq, again);
+	return r;
+}
+
+static enum err context_made(struct request *rq, const struct retry *again,
+			     const struct node_context *ctx, struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o;
+
+	json_out_init(&o, CONTEXT_ANSWER_MAX);
+	json_out_object(&o, NULL);
+	json_out_bool(&o, "success", true);
+	json_out_text(&o, "contextId", ctx->id);
+	json_out_text(&o, "language", ctx->language);
+	json_out_text(&o, "cwd", ctx->cwd);
+	json_out_now(&o);
+	json_out_end(&o);
+	retry_done(rq, again, &o);
+	return answer_json(rq, 200, &o, e);
+}
+
 enum err context_create(struct request *rq, struct errinfo *e)
 {
 	OWN(node_context_free) struct node_context ctx = {0};
 	OWN(link_close) struct link l = LINK_INIT;
-	OWN(json_out_free) struct json_out o;
+	OWN(retry_free) struct retry again = RETRY_INIT;
 	struct context_body body = {.language = "python"};
 	struct code_context_want want = {0};
-	id_text_t id;
 	enum err r;
 
-	json_out_init(&o, CONTEXT_ANSWER_MAX);
 	err_http_operation(rq, "code.context.create");
 	r = body_json(rq, context_fields, JSON_COUNT(context_fields), &body, e);
 	if (r == ERR_NONE)
@@ -53,21 +89,15 @@ enum err context_create(struct request *rq, struct errinfo *e)
 		r = link_open(rq, LINK_CREATE, &l, e);
 	if (r != ERR_NONE)
 		return r;
-	id_uuid(id);
-	want.id = id;
+	id_uuid(again.row.made);
+	r = retry_begin(rq, rq->sandbox.id, &again, e);
+	if (r == ERR_NONE && retry_answered(&again))
+		return retry_replay(rq, &again, e);
 	want.cwd = body.cwd;
 	want.env = body.env;
-	r = code_context_create(rq, &l, &want, &ctx, e);
-	if (r != ERR_NONE)
-		return r;
-	json_out_object(&o, NULL);
-	json_out_bool(&o, "success", true);
-	json_out_text(&o, "contextId", ctx.id);
-	json_out_text(&o, "language", ctx.language);
-	json_out_text(&o, "cwd", ctx.cwd);
-	json_out_now(&o);
-	json_out_end(&o);
-	return answer_json(rq, 200, &o, e);
+	if (r == ERR_NONE)
+		r = context_make(rq, &l, &again, &want, &ctx, e);
+	return r == ERR_NONE ? context_made(rq, &again, &ctx, e) : r;
 }
 
 /* ---- list ---- */

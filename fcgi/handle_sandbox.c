@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/preview_socket.h"
+#include "fcgi/retry.h"
 #include "fcgi/sandbox_link.h"
 #include "fcgi/sandbox_row.h"
 #include "store/ctl_audit.h"
@@ -187,10 +188,14 @@ static void sandbox_unmake(struct request *rq)
 enum err sandbox_create(struct request *rq, struct errinfo *e)
 {
 	OWN(link_close) struct link l = LINK_INIT;
+	OWN(retry_free) struct retry again = RETRY_INIT;
 	struct sandbox_want want;
 	bool made;
 	enum err r = sandbox_row_want(rq, &want, e);
 
+	/* A retry finds it by its name; the key only tells requests apart. */
+	if (r == ERR_NONE)
+		r = retry_begin(rq, rq->auth.tenant, &again, e);
 	if (r != ERR_NONE)
 		return r;
 	want.spec.actor = rq->auth.prefix;
