@@ -43,6 +43,10 @@ export interface ExecOptions {
 	signal?: AbortSignal;
 	/** What happens to the command when the connection ends. */
 	onDisconnect?: 'kill' | 'keep';
+	/** Default: that of the session object, or "default". */
+	sessionId?: string;
+	/** A call that is sent again under the same key runs once. */
+	idempotencyKey?: string;
 }
 
 export interface LiveExecOptions extends ExecOptions {
@@ -68,12 +72,15 @@ export interface ExecResult {
 	stderrBytes?: number;
 	limits?: LimitHit[];
 	executionId?: string;
+	sessionId?: string;
 }
 
 export type ExecEvent =
 	| { type: 'start'; command: string; executionId?: string;
 	    timestamp: string }
 	| { type: OutputStream; data: string; timestamp: string }
+	| { type: 'gap'; from: number; to: number; dropped: number;
+	    timestamp: string }
 	| { type: 'complete'; exitCode: number; reason: EndReason;
 	    limits?: LimitHit[]; timestamp: string }
 	| { type: 'error'; error: string; reason: EndReason;
@@ -90,7 +97,12 @@ export interface ProcessOptions {
 	env?: Environment;
 	cwd?: string;
 	encoding?: string;
+	/** Forget it when it has ended. */
 	autoCleanup?: boolean;
+	/** Its input stays open for writeStdin(). */
+	openStdin?: boolean;
+	sessionId?: string;
+	idempotencyKey?: string;
 	signal?: AbortSignal;
 	onStart?: (process: Process) => void;
 	onOutput?: (stream: OutputStream, data: string) => void;
@@ -112,6 +124,17 @@ export interface KillOptions {
 	graceMs?: number;
 }
 
+export interface WaitForPortOptions {
+	timeout?: number;
+	/** Default: http. */
+	mode?: 'http' | 'tcp';
+	path?: string;
+	/** Default: 200 to 399. */
+	status?: number | { min: number; max: number };
+	/** Milliseconds between two looks. */
+	interval?: number;
+}
+
 export class Process {
 	private constructor();
 	readonly id: string;
@@ -123,13 +146,23 @@ export class Process {
 	exitCode?: number;
 	reason?: EndReason;
 	limits?: LimitHit[];
+	sessionId?: string;
+	/** Why it did not start. */
+	error?: string;
 	kill(signal?: string, options?: KillOptions): Promise<void>;
 	getStatus(): Promise<ProcessStatus>;
 	getLogs(): Promise<ProcessLogs>;
 	waitForExit(timeout?: number):
 		Promise<{ exitCode: number; reason?: EndReason }>;
 	waitForLog(pattern: string | RegExp, timeout?: number):
-		Promise<{ line: string; stream: OutputStream }>;
+		Promise<{ line: string; stream: OutputStream;
+			  match?: (string | null)[] }>;
+	waitForPort(port: number, options?: WaitForPortOptions):
+		Promise<void>;
+	writeStdin(data: string | Uint8Array, options?: { close?: boolean }):
+		Promise<void>;
+	closeStdin(): Promise<void>;
+	signal(signal: string | number): Promise<void>;
 }
 
 export type LogEvent =
@@ -382,17 +415,8 @@ export interface SandboxInfo extends SandboxSettings {
 	expiresAt?: string | null;
 }
 
-export class Sandbox {
-	private constructor();
-	readonly name: string;
-
-	create(settings?: SandboxSettings): Promise<SandboxInfo>;
-	getInfo(): Promise<SandboxInfo>;
-	getDenials(): Promise<Denial[]>;
-	destroy(): Promise<void>;
-	ping(): Promise<{ success: boolean; status: string }>;
-	getVersion(): Promise<string>;
-
+/** What a sandbox and a session in it have in common. */
+export abstract class Calls {
 	exec(command: string, options?: LiveExecOptions): Promise<ExecResult>;
 	execStream(command: string, options?: ExecOptions):
 		Promise<EventStream>;
@@ -404,9 +428,12 @@ export class Sandbox {
 	getProcess(id: string): Promise<Process | null>;
 	killProcess(id: string, signal?: string, options?: KillOptions):
 		Promise<void>;
+	signalProcess(id: string, signal: string | number): Promise<void>;
 	killAllProcesses(): Promise<number>;
+	cleanupCompletedProcesses(): Promise<number>;
 	getProcessLogs(id: string): Promise<ProcessLogs>;
-	streamProcessLogs(id: string, options?: { signal?: AbortSignal }):
+	streamProcessLogs(id: string,
+		options?: { signal?: AbortSignal; after?: number }):
 		Promise<EventStream>;
 
 	createCodeContext(options?: ContextOptions): Promise<CodeContext>;
@@ -449,6 +476,53 @@ export class Sandbox {
 	unexposePort(port: number): Promise<void>;
 	getExposedPorts(): Promise<ExposedPort[]>;
 	isPortExposed(port: number): Promise<boolean>;
+
+	/** For all later commands; null or undefined unsets. */
+	setEnvVars(vars: Environment): Promise<void>;
+}
+
+export interface SessionOptions {
+	id?: string;
+	env?: Environment;
+	/** Default: /workspace. */
+	cwd?: string;
+	/** Of each command that has none of its own. */
+	commandTimeoutMs?: number;
+	idempotencyKey?: string;
+	signal?: AbortSignal;
+}
+
+export interface SessionInfo {
+	id: string;
+	cwd: string;
+	busy: boolean;
+	createdAt: string;
+	commandTimeoutMs?: number;
+}
+
+/** A shell whose directory, variables and functions stay between calls. */
+export class Session extends Calls {
+	private constructor();
+	readonly id: string;
+	getInfo(): Promise<SessionInfo>;
+	delete(): Promise<void>;
+}
+
+export class Sandbox extends Calls {
+	private constructor();
+	readonly name: string;
+
+	create(settings?: SandboxSettings): Promise<SandboxInfo>;
+	getInfo(): Promise<SandboxInfo>;
+	getDenials(): Promise<Denial[]>;
+	destroy(): Promise<void>;
+	ping(): Promise<{ success: boolean; status: string }>;
+	getVersion(): Promise<string>;
+
+	createSession(options?: SessionOptions): Promise<Session>;
+	getSession(id: string): Promise<Session>;
+	listSessions(): Promise<SessionInfo[]>;
+	deleteSession(id: string): Promise<void>;
 }
 
 export function getSandbox(name: string, options?: ConnectOptions): Sandbox;

@@ -6,4 +6,5 @@ export { getSandbox, listSandboxes, Sandbox } from './lib/sandbox.js';
 export { parseSSEStream } from './lib/sse.js';
 export { SandboxError } from './lib/error.js';
 export { Process } from './lib/process.js';
+export { Session } from './lib/session.js';
 export { Execution, Result } from './lib/code.js';

@@ -10,6 +10,7 @@ function requestOf(command, options) {
 
 	return {
 		command,
+		...(options.sessionId && { sessionId: options.sessionId }),
 		timeoutMs: options.timeout,
 		env: options.env,
 		cwd: options.cwd,
@@ -22,6 +23,8 @@ function requestOf(command, options) {
 	};
 }
 
+const sentWith = ({ signal, idempotencyKey }) => ({ signal, idempotencyKey });
+
 /**
  * Runs a command and waits for its end. Every program that ran gives a
  * result, whatever its exit code; only the service's refusals throw.
@@ -32,8 +35,7 @@ export async function exec(api, command, options = {}) {
 		const result = options.stream
 			? await execLive(api, command, options)
 			: await api.json('POST', '/api/execute',
-				requestOf(command, options),
-				{ signal: options.signal });
+				requestOf(command, options), sentWith(options));
 		options.onComplete?.(result);
 		return result;
 	} catch (error) {
@@ -45,7 +47,7 @@ export async function exec(api, command, options = {}) {
 /** Starts a command; its events as a stream of bytes for parseSSEStream. */
 export function execStream(api, command, options = {}) {
 	return api.stream('POST', '/api/execute/stream',
-		requestOf(command, options), { signal: options.signal });
+		requestOf(command, options), sentWith(options));
 }
 
 async function execLive(api, command, options) {
@@ -54,10 +56,13 @@ async function execLive(api, command, options) {
 	const stream = await execStream(api, command,
 		{ onDisconnect: 'kill', ...options });
 	const text = { stdout: '', stderr: '' };
+	let truncated = false;
 	let end;
 
 	for await (const event of parseSSEStream(stream, options.signal)) {
-		if (event.type === 'stdout' || event.type === 'stderr') {
+		if (event.type === 'gap') {
+			truncated = true;
+		} else if (event.type === 'stdout' || event.type === 'stderr') {
 			text[event.type] += event.data;
 			options.onOutput?.(event.type, event.data);
 		} else if (event.type === 'complete') {
@@ -89,7 +94,22 @@ async function execLive(api, command, options) {
 		command,
 		duration: Date.now() - started,
 		reason: end.reason,
+		...((truncated || end.truncated) && { truncated: true }),
 		...(end.limits && { limits: end.limits }),
 		timestamp: end.timestamp,
 	};
+}
+
+/** The shell's words for setting and unsetting variables. */
+export function envCommand(vars) {
+	const words = Object.entries(vars).map(([name, value]) => {
+		if (!/^[A-Za-z_]\w*$/.test(name))
+			throw new TypeError(`${name} is no variable's name`);
+		return value === null || value === undefined
+			? `unset -v ${name}`
+			: `export ${name}='${String(value)
+				.replaceAll("'", "'\\''")}'`;
+	});
+
+	return words.join('\n') || ':';
 }

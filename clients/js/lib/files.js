@@ -1,5 +1,5 @@
 /**
- * Files. Relative paths start at /workspace.
+ * Files. Relative paths start at the session's directory.
  */
 import { toBase64 } from './bytes.js';
 

@@ -1,8 +1,10 @@
 /**
  * Background processes.
  */
-import { SandboxError } from './error.js';
+import { toBase64 } from './bytes.js';
 import { parseSSEStream } from './sse.js';
+
+const WAIT_MAX_MS = 240_000;
 
 const pathOf = (id) => `/api/process/${encodeURIComponent(id)}`;
 
@@ -25,6 +27,10 @@ export class Process {
 			this.reason = row.reason;
 		if (row.limits !== undefined)
 			this.limits = row.limits;
+		if (row.sessionId !== undefined)
+			this.sessionId = row.sessionId;
+		if (row.error !== undefined)
+			this.error = row.error;
 	}
 
 	kill(signal, options) {
@@ -49,81 +55,80 @@ export class Process {
 		return getProcessLogs(this.#api, this.id);
 	}
 
+	/** Writes to its input; it was started with `openStdin`. */
+	async writeStdin(data, { close = false } = {}) {
+		await this.#api.json('POST', `${pathOf(this.id)}/stdin`, {
+			...(typeof data === 'string'
+				? { data }
+				: { dataBase64: toBase64(data) }),
+			close,
+		});
+	}
+
+	async closeStdin() {
+		await this.#api.json('DELETE', `${pathOf(this.id)}/stdin`);
+	}
+
+	/** Sends a signal, by name or number, to all of it. */
+	signal(signal) {
+		return signalProcess(this.#api, this.id, signal);
+	}
+
 	/**
 	 * Waits for the end: `{exitCode, reason}`. Throws
 	 * PROCESS_READY_TIMEOUT when ${timeout} milliseconds are over.
 	 */
 	async waitForExit(timeout) {
-		const end = await this.#follow(
-			timeout, 'to exit', (e) => e.type === 'exit' && e);
+		const { exitCode, reason } = await this.#wait(
+			{ for: 'exit' }, timeout);
 
-		return { exitCode: end.exitCode, reason: end.reason };
+		return { exitCode, reason };
 	}
 
 	/**
 	 * Waits until a line of the output, which starts with what was
 	 * printed before the call, holds ${pattern} (text or RegExp):
-	 * `{line, stream}`.
+	 * `{line, stream, match?}`.
 	 */
-	waitForLog(pattern, timeout) {
-		const open = { stdout: '', stderr: '' };
-		const match = typeof pattern === 'string'
-			? (line) => line.includes(pattern)
-			: (line) => line.search(pattern) >= 0;
+	async waitForLog(pattern, timeout) {
+		const log = typeof pattern === 'string'
+			? { text: pattern }
+			: { regex: pattern.source, flags: pattern.flags };
+		const { line, stream, match } = await this.#wait(
+			{ for: 'log', log }, timeout);
 
-		return this.#follow(timeout, `to print ${pattern}`, (event) => {
-			const stream = event.type;
-			if (!(stream in open))
-				return undefined;
-			const lines = (open[stream] + event.data).split('\n');
-			open[stream] = lines.at(-1);
-			const line = lines.find(match);
-			return line !== undefined && { line, stream };
-		});
+		return { line, stream, ...(match && { match }) };
 	}
 
-	async #follow(timeout, what, wanted) {
-		const context = { processId: this.id, command: this.command };
-		const stop = new AbortController();
-		const timer = timeout !== undefined && setTimeout(() => {
-			stop.abort(new SandboxError(
-				`Timeout: process ${this.id} did not become ` +
-				`ready (${what}) within ${timeout}ms`,
-				{
-					code: 'PROCESS_READY_TIMEOUT',
-					httpStatus: 408,
-					context: { ...context, timeout },
-				}));
+	/**
+	 * Waits until the port answers: a connection (`mode: 'tcp'`), or GET
+	 * of `path` with a `status` (a number or {min, max}; 200 to 399).
+	 */
+	async waitForPort(port, { timeout, mode, path, status, interval } = {}) {
+		await this.#wait({
+			for: 'port',
+			port: { port, mode, path, status, interval },
 		}, timeout);
-		const { signal } = stop;
+	}
 
-		try {
-			const stream = await streamProcessLogs(
-				this.#api, this.id, { signal });
-			for await (const e of parseSSEStream(stream, signal)) {
-				const found = wanted(e);
-				if (found)
-					return found;
-				if (e.type === 'exit')
-					throw new SandboxError(
-						`Process ${this.id} exited ` +
-						`with ${e.exitCode} before it ` +
-						`was seen ${what}`,
-						{
-							code: 'PROCESS_EXITED_BEFORE_READY',
-							httpStatus: 500,
-							context: {
-								...context,
-								exitCode: e.exitCode,
-							},
-						});
+	/* fetch gives up on an answer after five minutes: ask again before. */
+	async #wait(what, timeout = Infinity) {
+		const until = Date.now() + timeout;
+
+		for (;;) {
+			const left = until - Date.now();
+			const timeoutMs = Math.max(0,
+				Math.min(Math.ceil(left), WAIT_MAX_MS));
+			try {
+				return await this.#api.json('POST',
+					`${pathOf(this.id)}/wait`,
+					{ ...what, timeoutMs });
+			} catch (error) {
+				if (error.code !== 'PROCESS_READY_TIMEOUT' ||
+				    Date.now() >= until)
+					throw error;
 			}
-		} finally {
-			clearTimeout(timer);
 		}
-		throw new SandboxError(
-			'The log stream ended before the process did',
-			{ code: 'CONNECTION_FAILED', context });
 	}
 }
 
@@ -139,7 +144,13 @@ export async function startProcess(api, command, options = {}) {
 			cwd: options.cwd,
 			encoding: options.encoding,
 			autoCleanup: options.autoCleanup,
-		}, { signal: options.signal });
+			openStdin: options.openStdin,
+			...(options.sessionId &&
+				{ sessionId: options.sessionId }),
+		}, {
+			signal: options.signal,
+			idempotencyKey: options.idempotencyKey,
+		});
 		started = new Process(api, {
 			id: answer.processId,
 			pid: answer.pid,
@@ -225,7 +236,9 @@ export async function getProcessLogs(api, id) {
 }
 
 /** What was printed and what will be, as bytes for parseSSEStream. */
-export function streamProcessLogs(api, id, { signal } = {}) {
-	return api.stream('GET', `${pathOf(id)}/stream`, undefined,
+export function streamProcessLogs(api, id, { signal, after } = {}) {
+	const query = after === undefined ? '' : `?after=${after}`;
+
+	return api.stream('GET', `${pathOf(id)}/stream${query}`, undefined,
 		{ signal });
 }

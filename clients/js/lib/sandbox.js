@@ -2,11 +2,8 @@
  * The sandbox: a name, and every noun's calls bound to it.
  */
 import * as code from './code.js';
-import * as command from './exec.js';
-import * as file from './files.js';
-import * as git from './git.js';
-import * as port from './ports.js';
-import * as process from './process.js';
+import { Calls } from './calls.js';
+import * as session from './session.js';
 import { Transport } from './transport.js';
 
 /**
@@ -29,25 +26,26 @@ export function listSandboxes({ state, after, limit, ...options } = {}) {
 		.json('GET', '/v1/sandboxes' + (text && `?${text}`));
 }
 
-export class Sandbox {
+export class Sandbox extends Calls {
 	#transport;
-	#path;
 	#api;
 	#contexts;
 
 	constructor(name, transport) {
 		const path = `/v1/sandboxes/${encodeURIComponent(name)}`;
-
-		this.name = name;
-		this.#transport = transport;
-		this.#path = path;
-		this.#api = {
+		const api = {
 			json: (method, route, ...rest) =>
 				transport.json(method, path + route, ...rest),
 			stream: (method, route, ...rest) =>
 				transport.stream(method, path + route, ...rest),
 		};
-		this.#contexts = new code.DefaultContexts(this.#api);
+		const contexts = new code.DefaultContexts(api);
+
+		super(api, contexts);
+		this.name = name;
+		this.#transport = transport;
+		this.#api = api;
+		this.#contexts = contexts;
 	}
 
 	/** Makes the sandbox with settings that differ from the defaults. */
@@ -78,125 +76,24 @@ export class Sandbox {
 		return (await this.#api.json('GET', '/api/version')).version;
 	}
 
-	exec(text, options) {
-		return command.exec(this.#api, text, options);
+	/**
+	 * A session: a shell whose directory, variables and functions stay
+	 * from call to call. Commands in one run one after another.
+	 */
+	createSession(options) {
+		return session.createSession(
+			this.#api, this.#contexts, options);
 	}
 
-	execStream(text, options) {
-		return command.execStream(this.#api, text, options);
+	getSession(id) {
+		return session.getSession(this.#api, this.#contexts, id);
 	}
 
-	startProcess(text, options) {
-		return process.startProcess(this.#api, text, options);
+	listSessions() {
+		return session.listSessions(this.#api);
 	}
 
-	listProcesses(options) {
-		return process.listProcesses(this.#api, options);
-	}
-
-	getProcess(id) {
-		return process.getProcess(this.#api, id);
-	}
-
-	killProcess(id, signal, options) {
-		return process.killProcess(this.#api, id, signal, options);
-	}
-
-	killAllProcesses() {
-		return process.killAllProcesses(this.#api);
-	}
-
-	getProcessLogs(id) {
-		return process.getProcessLogs(this.#api, id);
-	}
-
-	streamProcessLogs(id, options) {
-		return process.streamProcessLogs(this.#api, id, options);
-	}
-
-	createCodeContext(options) {
-		return code.createCodeContext(this.#api, options);
-	}
-
-	listCodeContexts() {
-		return code.listCodeContexts(this.#api);
-	}
-
-	deleteCodeContext(id) {
-		return code.deleteCodeContext(this.#api, id);
-	}
-
-	interruptCodeContext(id) {
-		return code.interruptCodeContext(this.#api, id);
-	}
-
-	restartCodeContext(id) {
-		return code.restartCodeContext(this.#api, id);
-	}
-
-	runCode(text, options) {
-		return code.runCode(
-			this.#api, this.#contexts, text, options);
-	}
-
-	runCodeStream(text, options) {
-		return code.runCodeStream(
-			this.#api, this.#contexts, text, options);
-	}
-
-	gitCheckout(repoUrl, options) {
-		return git.gitCheckout(this.#api, repoUrl, options);
-	}
-
-	writeFile(path, content, options) {
-		return file.writeFile(this.#api, path, content, options);
-	}
-
-	readFile(path, options) {
-		return file.readFile(this.#api, path, options);
-	}
-
-	readFileStream(path, options) {
-		return file.readFileStream(this.#api, path, options);
-	}
-
-	mkdir(path, options) {
-		return file.mkdir(this.#api, path, options);
-	}
-
-	deleteFile(path) {
-		return file.deleteFile(this.#api, path);
-	}
-
-	renameFile(oldPath, newPath) {
-		return file.renameFile(this.#api, oldPath, newPath);
-	}
-
-	moveFile(sourcePath, destinationPath) {
-		return file.moveFile(this.#api, sourcePath, destinationPath);
-	}
-
-	listFiles(path, options) {
-		return file.listFiles(this.#api, path, options);
-	}
-
-	exists(path) {
-		return file.exists(this.#api, path);
-	}
-
-	exposePort(number, options) {
-		return port.exposePort(this.#api, number, options);
-	}
-
-	unexposePort(number) {
-		return port.unexposePort(this.#api, number);
-	}
-
-	getExposedPorts() {
-		return port.getExposedPorts(this.#api);
-	}
-
-	isPortExposed(number) {
-		return port.isPortExposed(this.#api, number);
+	deleteSession(id) {
+		return session.deleteSession(this.#api, id);
 	}
 }

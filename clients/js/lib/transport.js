@@ -25,9 +25,10 @@ export class Transport {
 	}
 
 	/** One call whose answer is JSON (undefined for 204). */
-	async json(method, path, body, { signal } = {}) {
+	async json(method, path, body, options = {}) {
+		const { signal } = options;
 		const response = await this.#send(
-			method, path, body, 'application/json', signal);
+			method, path, body, 'application/json', options);
 
 		try {
 			if (response.status === 204)
@@ -45,20 +46,23 @@ export class Transport {
 	}
 
 	/** One call whose answer is a stream of events, as bytes. */
-	async stream(method, path, body, { signal } = {}) {
+	async stream(method, path, body, options = {}) {
 		const response = await this.#send(
-			method, path, body, 'text/event-stream', signal);
+			method, path, body, 'text/event-stream', options);
 
 		return response.body;
 	}
 
-	async #send(method, path, body, accept, signal) {
+	async #send(method, path, body, accept, options) {
+		const { signal, idempotencyKey } = options;
 		const headers = {
 			Accept: accept,
 			Authorization: `Bearer ${this.#apiKey}`,
 		};
 		let response;
 
+		if (idempotencyKey !== undefined)
+			headers['Idempotency-Key'] = idempotencyKey;
 		if (body !== undefined)
 			headers['Content-Type'] = 'application/json';
 		try {

@@ -1,0 +1,155 @@
+/**
+ * Every noun's calls, bound to a sandbox or to a session in it.
+ */
+import * as code from './code.js';
+import * as command from './exec.js';
+import * as file from './files.js';
+import * as git from './git.js';
+import * as port from './ports.js';
+import * as process from './process.js';
+
+export class Calls {
+	#api;
+	#contexts;
+
+	constructor(api, contexts) {
+		this.#api = api;
+		this.#contexts = contexts;
+	}
+
+	exec(text, options) {
+		return command.exec(this.#api, text, options);
+	}
+
+	execStream(text, options) {
+		return command.execStream(this.#api, text, options);
+	}
+
+	startProcess(text, options) {
+		return process.startProcess(this.#api, text, options);
+	}
+
+	listProcesses(options) {
+		return process.listProcesses(this.#api, options);
+	}
+
+	getProcess(id) {
+		return process.getProcess(this.#api, id);
+	}
+
+	killProcess(id, signal, options) {
+		return process.killProcess(this.#api, id, signal, options);
+	}
+
+	signalProcess(id, signal) {
+		return process.signalProcess(this.#api, id, signal);
+	}
+
+	killAllProcesses() {
+		return process.killAllProcesses(this.#api);
+	}
+
+	/** Removes finished ones from the list; how many there were. */
+	cleanupCompletedProcesses() {
+		return process.cleanupCompletedProcesses(this.#api);
+	}
+
+	getProcessLogs(id) {
+		return process.getProcessLogs(this.#api, id);
+	}
+
+	streamProcessLogs(id, options) {
+		return process.streamProcessLogs(this.#api, id, options);
+	}
+
+	createCodeContext(options) {
+		return code.createCodeContext(this.#api, options);
+	}
+
+	listCodeContexts() {
+		return code.listCodeContexts(this.#api);
+	}
+
+	deleteCodeContext(id) {
+		return code.deleteCodeContext(this.#api, id);
+	}
+
+	interruptCodeContext(id) {
+		return code.interruptCodeContext(this.#api, id);
+	}
+
+	restartCodeContext(id) {
+		return code.restartCodeContext(this.#api, id);
+	}
+
+	runCode(text, options) {
+		return code.runCode(
+			this.#api, this.#contexts, text, options);
+	}
+
+	runCodeStream(text, options) {
+		return code.runCodeStream(
+			this.#api, this.#contexts, text, options);
+	}
+
+	gitCheckout(repoUrl, options) {
+		return git.gitCheckout(this.#api, repoUrl, options);
+	}
+
+	writeFile(path, content, options) {
+		return file.writeFile(this.#api, path, content, options);
+	}
+
+	readFile(path, options) {
+		return file.readFile(this.#api, path, options);
+	}
+
+	readFileStream(path, options) {
+		return file.readFileStream(this.#api, path, options);
+	}
+
+	mkdir(path, options) {
+		return file.mkdir(this.#api, path, options);
+	}
+
+	deleteFile(path) {
+		return file.deleteFile(this.#api, path);
+	}
+
+	renameFile(oldPath, newPath) {
+		return file.renameFile(this.#api, oldPath, newPath);
+	}
+
+	moveFile(sourcePath, destinationPath) {
+		return file.moveFile(this.#api, sourcePath, destinationPath);
+	}
+
+	listFiles(path, options) {
+		return file.listFiles(this.#api, path, options);
+	}
+
+	exists(path) {
+		return file.exists(this.#api, path);
+	}
+
+	exposePort(number, options) {
+		return port.exposePort(this.#api, number, options);
+	}
+
+	unexposePort(number) {
+		return port.unexposePort(this.#api, number);
+	}
+
+	getExposedPorts() {
+		return port.getExposedPorts(this.#api);
+	}
+
+	isPortExposed(number) {
+		return port.isPortExposed(this.#api, number);
+	}
+
+	/** Sets variables for all later commands; null or undefined unsets. */
+	async setEnvVars(vars) {
+		await command.exec(this.#api, command.envCommand(vars));
+	}
+}
