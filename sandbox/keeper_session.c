@@ -22,6 +22,14 @@
 #define AT_EXIT "\n# exit "
 #define TAIL_MAX 8192
 
+/* See session.bash, which is what "." reads first. */
+#define SESSION_FROM ". /dev/fd/3 2>/dev/null; "
+#define SESSION_CALL                                                           \
+	SESSION_FROM "{ builtin eval \"$__w_a\"; } 2>/dev/null; "              \
+		     "builtin eval \"$__w_c\" 3>&-; "                          \
+		     "{ builtin eval \"$__w_z\"; } 2>/dev/null"
+#define SESSION_PROCESS SESSION_FROM "builtin eval \"$__w_b\""
+
 struct session *session_find(struct keeper *k, const char *id)
 {
 	struct session *s = k->sessions;
@@ -109,10 +117,11 @@ enum err session_new(struct keeper *k, const char *id, const char *cwd,
 	return ERR_NONE;
 }
 
-/* A process whose command is one piece: it follows the head's lines. */
+/* A process whose command is one piece: it follows on a line of its own, so
+ * that the session's aliases are known when it is read. */
 static const char *wrap_process(char *to, size_t size, const char *command)
 {
-	snprintf(to, size, "%s\n%s", session_text_process, command);
+	snprintf(to, size, "%s\n%s", SESSION_PROCESS, command);
 	return to;
 }
 
@@ -122,8 +131,7 @@ bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
 	static char count[16]; /* one loop, no threads */
 	bool process = s->kind == EXEC_PROCESS && s->argc == 1;
 	size_t room = (size_t)s->argc + s->envc + 8;
-	size_t text = process ? strlen(session_text_process) +
-				    strlen(s->argv[0]) + 2
+	size_t text = process ? sizeof(SESSION_PROCESS) + strlen(s->argv[0]) + 1
 			      : 0;
 	const char **v = malloc(room * sizeof(*v) + text);
 	uint32_t n = 0;
@@ -134,7 +142,7 @@ bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
 	v[n++] = "/bin/bash";
 	v[n++] = "-c";
 	v[n++] = process ? wrap_process((char *)(v + room), text, s->argv[0])
-			 : session_text;
+			 : SESSION_CALL;
 	v[n++] = "bash";
 	v[n++] = s->cwd;
 	v[n++] = count;
@@ -152,18 +160,26 @@ bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
 
 /* ---- turns ---- */
 
-static int state_file(const struct session *s)
+static bool write_all(int fd, const char *p, size_t len)
 {
-	OWN(own_fd) int fd = memfd_create("session", MFD_CLOEXEC);
-	size_t at = 0;
-
-	while (fd >= 0 && at < s->state.len) {
-		ssize_t n = write(fd, s->state.data + at, s->state.len - at);
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
 
 		if (n <= 0)
-			return -1;
-		at += (size_t)n;
+			return false;
+		p += n;
+		len -= (size_t)n;
 	}
+	return true;
+}
+
+int session_file(const char *state, size_t len)
+{
+	OWN(own_fd) int fd = memfd_create("session", MFD_CLOEXEC);
+
+	if (fd < 0 || !write_all(fd, session_text, strlen(session_text)) ||
+	    !write_all(fd, state, len))
+		return -1;
 	return STEAL_FD(fd);
 }
 
@@ -180,7 +196,7 @@ static enum err session_go(struct exec *x, struct errinfo *e)
 	struct turn *t = &x->turn;
 	enum err r;
 
-	t->state = state_file(x->session);
+	t->state = session_file(x->session->state.data, x->session->state.len);
 	t->fds[3] = t->state < 0 ? -1 : fcntl(t->state, F_DUPFD_CLOEXEC, 3);
 	if (t->fds[3] < 0)
 		return err_set(e, ERR_IO, errno, "session state");

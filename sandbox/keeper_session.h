@@ -47,13 +47,15 @@ bool session_end(struct keeper *k, const char *id, uint32_t grace_ms);
 
 /**
  * session_wrap(s, out, args):
- * The start of session.bash that runs ${s}'s argv (pieces of one command)
- * with its env and cwd for this call only; of a process, of
- * session_process.bash. ${out} borrows from ${s} and from ${args}, which the
- * caller frees. False: no memory.
+ * The start of a shell that runs ${s}'s argv (pieces of one command) with its
+ * env and cwd for this call only, as session.bash says. ${out} borrows from
+ * ${s} and from ${args}, which the caller frees. False: no memory.
  */
 bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
 		  const char ***args);
+
+/** session_file(state, len): What that shell's descriptor 3 is; -1: none. */
+int session_file(const char *state, size_t len);
 
 /**
  * session_enter(x, id, spawn, fds, e):

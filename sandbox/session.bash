@@ -1,24 +1,38 @@
-# What a call in a session runs: bash -c THIS bash CWD N K=V... COMMAND...
-# Descriptor 3 holds the session's state and takes the new one. CWD (if any)
-# and the N entries hold for this call only; the pieces of COMMAND are joined.
-. /dev/fd/3 2>/dev/null
-__w_old=() __w_p= __w_n=$2
+# What the shells of a session are told by descriptor 3, before the session's
+# state. A call, whose CWD (if any) and N entries hold for it alone and whose
+# pieces of COMMAND are joined, is SESSION_CALL of keeper_session.c:
+#   bash -c '. FD; eval A; eval COMMAND; eval Z' bash CWD N K=V... COMMAND...
+# and takes the new state to descriptor 3. A process is SESSION_PROCESS:
+#   bash -c '. FD; eval B COMMAND' bash CWD N K=V...
+# It saves nothing, so its shell may become the last program of COMMAND.
+# None of it shows in the list of processes.
+__w_a='
+__w_old=() __w_p= __w_n=$2 __w_e=exit
 if [[ -n $1 ]]; then
 	__w_p=$PWD
 	builtin cd -- "$1"
 fi
-shift 2
+builtin shift 2
 while ((__w_n-- > 0)); do
 	__w_k=${1%%=*}
-	__w_old+=("$__w_k" "${!__w_k@A}")
-	export "$1"
-	shift
+	__w_old+=("$__w_k")
+	if [[ -v $__w_k ]]; then
+		__w_old+=("${!__w_k@A}")
+	else
+		__w_old+=("")
+	fi
+	builtin export "$1"
+	builtin shift
 done
-printf -v __w_c %s "$@"
-__w_e=exit
-# How the state is saved, once. The line before the last tells whether the
-# command ran to its end, and the directory. Bash keeps descriptor 3 at 10, closed for
-# programs, while the command runs without it.
+builtin printf -v __w_c %s "$@"
+builtin trap "{ __w_r=\$?; builtin eval \"\${__w_s-}\"; \
+builtin exit \"\$__w_r\"; } 2>/dev/null" EXIT
+builtin shopt -s expand_aliases
+builtin set --
+'
+# How the state is saved, once. Bash keeps descriptor 3 at 10, closed for
+# programs, while the command runs without it. The line before the last tells
+# whether the command ran to its end, and the directory.
 __w_s='
 for ((__w_n = 0; __w_n < ${#__w_old[@]}; __w_n += 2)); do
 	builtin unset -v "${__w_old[__w_n]}"
@@ -28,7 +42,8 @@ __w_to=/dev/fd/3
 [[ -e $__w_to ]] || __w_to=/proc/$$/fd/10
 {
 	__w_p=${__w_p:-$PWD}
-	builtin unset -v __w_old __w_n __w_k __w_c __w_s __w_to
+	builtin unset -v __w_old __w_n __w_k __w_c __w_s __w_to __w_a __w_b \
+		__w_z
 	builtin declare -p
 	builtin declare -f
 	builtin alias -p
@@ -39,10 +54,20 @@ __w_to=/dev/fd/3
 	builtin set +o
 	builtin printf "# %s %s\n# saved\n" "$__w_e" "${__w_p//[[:cntrl:]]/?}"
 } >|"$__w_to" 2>/dev/null'
-builtin trap '__w_r=$?; builtin eval "${__w_s-}"; builtin exit "$__w_r"' EXIT
-shopt -s expand_aliases
-set --
-builtin eval "$__w_c" 3>&-
+__w_z='
 __w_r=$? __w_e=end
 builtin eval "${__w_s-}"
-builtin exit "$__w_r"
+builtin exit "$__w_r"'
+__w_b='
+exec 3<&-
+[[ -z $1 ]] || builtin cd -- "$1"
+__w_n=$2
+builtin shift 2
+while ((__w_n-- > 0)); do
+	builtin export "$1"
+	builtin shift
+done
+builtin unset -v __w_n __w_p __w_r __w_e __w_a __w_b __w_s __w_z
+builtin shopt -s expand_aliases
+builtin set --
+'

@@ -316,11 +316,13 @@ test('a client that disconnects ends its execution', limit, async (t) => {
 		},
 		body: JSON.stringify({
 			command: 'setsid sleep 711 & sleep 711',
+			sessionId: 'first',
 		}),
 		signal: t.signal,
 	});
 	const stop = new AbortController();
-	const left = sandbox.exec('sleep 712', { signal: stop.signal });
+	const left = sandbox.exec('sleep 712',
+		{ signal: stop.signal, sessionId: 'second' });
 
 	response.catch(() => {});
 	left.catch(() => {});
@@ -411,13 +413,15 @@ test('a killed keeper gives every reader an ending, and life goes on',
 		assert.deepEqual(more, []);
 
 		const command = follow(
-			await sandbox.execStream('echo begun; sleep 600'));
+			await sandbox.execStream('echo begun; sleep 600',
+				{ sessionId: 'stream' }));
 		const log = follow(await sandbox.streamProcessLogs(server.id));
 		const run = sandbox.runCodeStream('import time\n' +
 			'open("/tmp/begun", "w").close()\ntime.sleep(600)',
 			{ context }).then(follow);
 		const plain = assert.rejects(sandbox.exec(
-			'touch /tmp/plain; sleep 600'), (error) => {
+			'touch /tmp/plain; sleep 600', { sessionId: 'plain' }),
+		(error) => {
 			assert.ok(error.httpStatus >= 500);
 			assert.equal(error.code, 'SANDBOX_GONE');
 			return true;

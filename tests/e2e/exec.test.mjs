@@ -258,13 +258,13 @@ test('20 calls at once give 20 right answers', limit, async (t) => {
 		words.map((word) => `${word}\n`));
 });
 
-test('a long call delays no other', limit, async (t) => {
+test('a long call delays no other session', limit, async (t) => {
 	const sandbox = stack.sandbox(t);
 	await sandbox.exec('true');
 	const stop = new AbortController();
 	const long = assert.rejects(
 		sandbox.exec('touch /tmp/begun; sleep 614',
-			{ signal: stop.signal }));
+			{ signal: stop.signal, sessionId: 'long' }));
 
 	await until(5000, 'the long call', async () =>
 		(await sandbox.exists('/tmp/begun')).exists);

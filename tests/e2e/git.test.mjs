@@ -32,7 +32,8 @@ git -C /tmp/repos/demo.git update-server-info`;
 /** A sandbox that serves /tmp/repos; `args` follow the port. */
 async function served(t, args = '') {
 	const sandbox = stack.sandbox(t);
-	const made = await sandbox.exec(MAKE_REPOSITORY);
+	const made = await sandbox.exec(MAKE_REPOSITORY,
+		{ sessionId: 'maker' });
 
 	assert.equal(made.exitCode, 0, made.stderr);
 	await sandbox.writeFile('/tmp/git_server.js', server);

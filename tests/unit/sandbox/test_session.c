@@ -65,13 +65,12 @@ static void run(struct shell *s, enum exec_kind kind, const char *command,
 				  .envc = env != NULL},
 			    wrapped;
 	OWN(own_mem) const char **args = NULL;
-	OWN(own_fd) int state = memfd_create("session", MFD_CLOEXEC);
+	OWN(own_fd) int state = session_file(s->state, s->len);
 	int out[2];
 	pid_t pid;
 
 	assert_true(session_wrap(&in, &wrapped, &args));
 	assert_true(state >= 0 && pipe2(out, O_CLOEXEC) == 0);
-	assert_int_equal(write(state, s->state, s->len), (int)s->len);
 	pid = fork();
 	if (pid == 0) {
 		char *base[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
@@ -245,6 +244,36 @@ a_process_starts_from_the_state_and_becomes_its_program(void **state)
 	says(s, "pwd; echo $X", "/usr\n1\n");
 }
 
+static void options_of_the_shell_do_not_break_it(void **state)
+{
+	struct shell *s = fresh();
+
+	(void)state;
+	call(s, "set -u; cd /usr");
+	call_with(s, "echo $NEW", "", "NEW=x");
+	assert_string_equal(s->out, "x\n");
+	says(s, "set +u; pwd", "/usr\n");
+	call(s, "set -x");
+	says(s, "echo traced",
+	     "+ builtin eval 'echo traced'\n++ echo traced\n"
+	     "traced\n");
+	call(s, "set +x");
+	says(s, "shopt -s xpg_echo; cd /tmp; mkdir -p 'a\\tb'; cd 'a\\tb'", "");
+	says(s, "pwd -P | wc -c; shopt -u xpg_echo; cd /; rmdir '/tmp/a\\tb'",
+	     "10\n");
+}
+
+/* One line of a list of processes, with nothing but the command to read. */
+static void the_command_line_is_short(void **state)
+{
+	struct shell *s = fresh();
+
+	(void)state;
+	call(s, "tr '\\0' '\\n' < /proc/$$/cmdline | wc -lc");
+	assert_in_range(strtol(s->out, NULL, 10), 7, 7);
+	assert_in_range(strtol(strstr(s->out, "7") + 1, NULL, 10), 100, 250);
+}
+
 static void programs_do_not_get_the_state(void **state)
 {
 	struct shell *s = fresh();
@@ -269,6 +298,8 @@ int main(void)
 	    cmocka_unit_test(what_is_given_for_a_call_holds_for_that_call_only),
 	    cmocka_unit_test(
 		a_process_starts_from_the_state_and_becomes_its_program),
+	    cmocka_unit_test(options_of_the_shell_do_not_break_it),
+	    cmocka_unit_test(the_command_line_is_short),
 	    cmocka_unit_test(programs_do_not_get_the_state),
 	};
 
