@@ -214,6 +214,16 @@ export async function killProcess(api, id, signal, { graceMs } = {}) {
 	await api.json('DELETE', pathOf(id) + (text && `?${text}`));
 }
 
+export async function signalProcess(api, id, signal) {
+	await api.json('POST', `${pathOf(id)}/signal`, { signal });
+}
+
+export async function cleanupCompletedProcesses(api) {
+	const answer = await api.json('DELETE', '/api/process/completed');
+
+	return answer.cleanedCount;
+}
+
 /**
  * Ends all that run, and what commands left running behind them; how many
  * that were.

@@ -1,0 +1,181 @@
+/**
+ * Calls that are sent again under the same Idempotency-Key run once.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { findProcesses } from './lib/hostproc.mjs';
+import { open, pause, until, uniqueName, useStack } from './stack.mjs';
+
+const stack = useStack();
+const limit = { timeout: 60_000 };
+
+const api = (sandbox, path) => `/v1/sandboxes/${sandbox.name}/api/${path}`;
+
+const keyed = (sandbox, path, body, key) => stack.call('POST',
+	api(sandbox, path), body, { headers: { 'Idempotency-Key': key } });
+
+const RUN = 'echo run >> /tmp/runs; echo begun; sleep 0.7; echo end; exit 3';
+
+const runs = async (sandbox) =>
+	(await sandbox.exec('wc -l < /tmp/runs')).stdout.trim();
+
+test('a retried command gives the result of the first try', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const body = { command: RUN };
+
+		await sandbox.exec('true');
+		const all = await Promise.all([0, 100, 400].map(async (ms) => {
+			await pause(ms);
+			return keyed(sandbox, 'execute', body, 'k1');
+		}));
+		all.push(await keyed(sandbox, 'execute', body, 'k1'));
+		for (const { status, json } of all) {
+			assert.equal(status, 200);
+			assert.equal(json.stdout, 'begun\nend\n');
+			assert.equal(json.exitCode, 3);
+			assert.equal(json.reason, 'exited');
+			assert.equal(json.executionId, all[0].json.executionId);
+		}
+		assert.equal(await runs(sandbox), '1');
+		assert.equal((await keyed(sandbox, 'execute', body, 'k2')).status,
+			200);
+		assert.equal(await runs(sandbox), '2');
+	});
+
+test('another request under the same key is refused', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+
+	await keyed(sandbox, 'execute', { command: 'echo a' }, 'k');
+	for (const [path, body] of [['execute', { command: 'echo b' }],
+		['execute/stream', { command: 'echo a' }],
+		['process/start', { command: 'echo a' }]]) {
+		const { status, json } = await keyed(sandbox, path, body, 'k');
+		assert.equal(status, 422);
+		assert.equal(json.code, 'IDEMPOTENCY_KEY_REUSED');
+	}
+	const other = stack.sandbox(t);
+	assert.equal((await keyed(other, 'execute', { command: 'echo b' }, 'k'))
+		.json.stdout, 'b\n');
+	assert.equal((await keyed(sandbox, 'execute', { command: 'true' },
+		'a b')).status, 400);
+});
+
+test('a refused call may be sent again', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+	const body = { command: 'pwd', cwd: '/tmp/later' };
+
+	assert.equal((await keyed(sandbox, 'execute', body, 'k')).status, 400);
+	await sandbox.exec('mkdir /tmp/later');
+	assert.equal((await keyed(sandbox, 'execute', body, 'k')).json.stdout,
+		'/tmp/later\n');
+});
+
+test('a command whose caller left goes on, and is taken up', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const stop = new AbortController();
+		const body = { command: RUN };
+
+		await sandbox.exec('true');
+		const left = assert.rejects(open(stack.url +
+			api(sandbox, 'execute'), {
+			method: 'POST',
+			headers: {
+				'Authorization': `Bearer ${stack.apiKey}`,
+				'Content-Type': 'application/json',
+				'Idempotency-Key': 'k',
+			},
+			body: JSON.stringify(body),
+			signal: stop.signal,
+		}));
+		await until(5000, 'the start', async () =>
+			(await sandbox.exists('/tmp/runs')).exists);
+		stop.abort();
+		await left;
+		const { json } = await keyed(sandbox, 'execute', body, 'k');
+		assert.equal(json.stdout, 'begun\nend\n');
+		assert.equal(json.exitCode, 3);
+		assert.equal(await runs(sandbox), '1');
+	});
+
+test('a stream is taken up under its key, from where it was', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const ask = (after) => stack.call('POST',
+			api(sandbox, 'execute/stream'), { command: RUN },
+			{ headers: { 'Idempotency-Key': 'k',
+				...(after && { 'Last-Event-ID': after }) } });
+		const [first, second] = await Promise.all([ask(), ask()]);
+		const ids = (text) => [...text.matchAll(/^id: (\d+)$/gm)]
+			.map(([, id]) => Number(id));
+
+		assert.deepEqual(ids(first.text), [1, 2, 3]);
+		assert.deepEqual(ids(second.text), [1, 2, 3]);
+		assert.deepEqual(ids((await ask('1')).text), [2, 3]);
+		assert.equal(await runs(sandbox), '1');
+	});
+
+test('processes, sessions and contexts are made once', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+
+	for (const [path, body, idOf] of [
+		['process/start', { command: 'sleep 600' },
+			(json) => json.processId],
+		['session/create', {}, (json) => json.data.id],
+		['contexts', { language: 'python' }, (json) => json.contextId],
+	]) {
+		const all = await Promise.all([1, 2, 3].map(
+			() => keyed(sandbox, path, body, `key-${path}`)));
+		for (const { status, json } of all) {
+			assert.equal(status, 200, JSON.stringify(json));
+			assert.equal(idOf(json), idOf(all[0].json));
+		}
+	}
+	assert.equal((await sandbox.listProcesses()).length, 1);
+	assert.equal((await sandbox.listSessions()).length, 1 + 1);
+	assert.equal((await sandbox.listCodeContexts()).length, 1);
+});
+
+test('a sandbox is made once, and not with other settings', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const key = uniqueName();
+		const ask = (labels) => stack.call('POST', '/v1/sandboxes',
+			{ name: sandbox.name, labels },
+			{ headers: { 'Idempotency-Key': key } });
+		const [first, again] = [await ask({ a: '1' }), await ask({ a: '1' })];
+
+		assert.equal(first.status, 201);
+		assert.equal(again.json.id, first.json.id);
+		assert.equal((await ask({ a: '2' })).status, 422);
+	});
+
+test('a retry after the worker was killed runs nothing twice', limit,
+	async (t) => {
+		if (stack.data === undefined || process.getuid() !== 0)
+			return t.skip('needs root and the data directory');
+		const sandbox = stack.sandbox(t);
+		const workers = () => findProcesses('warren-fcgi',
+			(words) => words.includes(stack.data));
+
+		await sandbox.exec('true');
+		for (let i = 0; i < 3; i++) {
+			const body = { command: `${RUN}; # ${i}` };
+			const first = keyed(sandbox, 'execute', body, `k${i}`);
+			/* At another moment of its life each time. */
+			await pause([0, 30, 300][i]);
+			for (const pid of workers())
+				process.kill(pid, 'SIGKILL');
+			await first;
+			const { json } = await until(10_000, 'an answer', async () => {
+				const answer = await keyed(sandbox, 'execute', body,
+					`k${i}`);
+				return answer.status === 200 && answer;
+			});
+			assert.equal(json.stdout, 'begun\nend\n');
+			assert.equal(json.exitCode, 3);
+			assert.equal(await runs(sandbox), String(i + 1));
+		}
+	});
