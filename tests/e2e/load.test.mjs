@@ -1,0 +1,324 @@
+/**
+ * Many calls and readers at once, floods, broken clients: answers stay exact,
+ * other calls quick, memory and descriptors where they were.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import http from 'node:http';
+import { test } from 'node:test';
+
+import { parseSSEStream } from '../../clients/js/index.js';
+import { findProcesses, keepersOf } from './lib/hostproc.mjs';
+import { addressOf } from './lib/http.mjs';
+import { open, pause, timed, until, useStack, within } from './stack.mjs';
+
+const stack = useStack();
+const limit = { timeout: 60_000 };
+const MIB = 1 << 20;
+
+const api = (sandbox, path) => `/v1/sandboxes/${sandbox.name}/api/${path}`;
+
+const none = { sessionId: '__DISABLE_SESSION__' };
+
+const workers = () => findProcesses('warren-fcgi',
+	(words) => words.includes(stack.data));
+
+/** Why a test that looks at the service's processes cannot run. */
+const blind = () => (stack.data === undefined || process.getuid() !== 0) &&
+	'needs root and the data directory';
+
+function fdsOf(pids) {
+	return pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length)
+		.reduce((sum, n) => sum + n, 0);
+}
+
+function rssOf(pids) {
+	return pids.map((pid) => Number(/VmRSS:\s+(\d+)/.exec(
+		readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024)
+		.reduce((sum, n) => sum + n, 0);
+}
+
+/** ${count} calls of ${run}, ${width} at a time. */
+async function crowd(count, width, run) {
+	let next = 0;
+	const one = async () => {
+		while (next < count)
+			await run(next++);
+	};
+
+	await Promise.all(Array.from({ length: width }, one));
+}
+
+const reader = (path) => open(stack.url + path, {
+	headers: { Authorization: `Bearer ${stack.apiKey}` },
+});
+
+test('400 short runs, 8 at once, are all exact and end once', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		await sandbox.exec('true');
+		await crowd(400, 8, async (i) => {
+			const options = i % 4 < 2 ? none : { sessionId: `s${i % 8}` };
+			const command = `echo out ${i}; echo err ${i} >&2; ` +
+				`(exit ${i % 7})`;
+			const texts = { stdout: '', stderr: '' };
+			let ends = 0;
+			let code;
+
+			if (i % 2 === 0) {
+				const result = await sandbox.exec(command, options);
+				Object.assign(texts, result);
+				code = result.exitCode;
+				ends = 1;
+			} else {
+				for await (const event of parseSSEStream(
+					await sandbox.execStream(command, options))) {
+					if (event.type in texts)
+						texts[event.type] += event.data;
+					if (event.type === 'complete') {
+						ends++;
+						code = event.exitCode;
+					}
+				}
+			}
+			assert.equal(texts.stdout, `out ${i}\n`);
+			assert.equal(texts.stderr, `err ${i}\n`);
+			assert.equal(code, i % 7);
+			assert.equal(ends, 1);
+		});
+	});
+
+test('20 calls at once in 20 sessions have 20 answers', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+
+	for (let round = 0; round < 3; round++) {
+		const results = await Promise.all(Array.from({ length: 20 },
+			(_, i) => sandbox.exec(
+				`n=$((\${n-${i}00} + 1)); echo ${i} $n`,
+				{ sessionId: `s${i}` })));
+		results.forEach(({ stdout }, i) => assert.equal(stdout,
+			`${i} ${i * 100 + round + 1}\n`));
+	}
+});
+
+test('200 idle streams delay no status call', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+	const quiet = await sandbox.startProcess('exec sleep 600');
+	const path = api(sandbox, `process/${quiet.id}/stream`);
+	const readers = await Promise.all(
+		Array.from({ length: 200 }, () => reader(path)));
+
+	for (const response of readers)
+		assert.equal(response.statusCode, 200);
+	for (let i = 0; i < 5; i++) {
+		const { ms } = await timed(() => quiet.getStatus());
+		assert.ok(ms < 1000, `${ms} ms`);
+	}
+	assert.equal((await sandbox.exec('echo ok')).stdout, 'ok\n');
+	/* And all are told of the end. */
+	const ends = readers.map((response) => new Promise((resolve) => {
+		let text = '';
+		response.on('data', (chunk) => { text += chunk; });
+		response.on('end', () => resolve(text.includes('"exit"')));
+	}));
+	await quiet.kill();
+	assert.deepEqual([...new Set(await within(10_000, 'the ends',
+		Promise.all(ends)))], [true]);
+});
+
+test('200 readers reset five times leave no descriptor behind', limit,
+	async (t) => {
+		if (blind())
+			return t.skip(blind());
+		const sandbox = stack.sandbox(t);
+		const ticking = await sandbox.startProcess(
+			'while :; do echo tick; sleep 0.2; done');
+		const path = api(sandbox, `process/${ticking.id}/stream`);
+		const { id } = await sandbox.getInfo();
+		const pids = () => [...workers(), ...keepersOf(id)];
+
+		await ticking.getStatus();
+		const before = fdsOf(pids());
+		for (let round = 0; round < 5; round++) {
+			const readers = await Promise.all(
+				Array.from({ length: 200 }, () => reader(path)));
+			for (const response of readers) {
+				response.on('error', () => {});
+				response.socket.resetAndDestroy();
+			}
+		}
+		await until(15_000, 'the descriptors', () =>
+			fdsOf(pids()) <= before + 8);
+		assert.equal(await ticking.getStatus(), 'running');
+	});
+
+test('a reader that does not read delays no 200 MB and takes no memory',
+	limit, async (t) => {
+		if (blind())
+			return t.skip(blind());
+		const sandbox = stack.sandbox(t);
+		const flood = await sandbox.startProcess(
+			'until test -e /tmp/go; do sleep 0.05; done; ' +
+			'head -c 200000000 /dev/zero | tr "\\0" x; echo; echo end');
+		const { id } = await sandbox.getInfo();
+		const response = await reader(
+			api(sandbox, `process/${flood.id}/stream`));
+
+		response.pause();
+		const pids = [...workers(), ...keepersOf(id)];
+		const before = rssOf(pids);
+		await sandbox.writeFile('/tmp/go', '');
+		const { ms } = await timed(() => flood.waitForExit(40_000));
+		assert.ok(rssOf(pids) - before < 64 * MIB,
+			`${(rssOf(pids) - before) / MIB} MiB more`);
+		/* Late as it is, it gets the end. */
+		let tail = '';
+		response.on('data', (chunk) => {
+			tail = (tail + chunk).slice(-2000);
+		});
+		response.resume();
+		await within(20_000, 'the end', new Promise((resolve) => {
+			response.on('end', resolve);
+		}));
+		assert.match(tail, /end\\n"/);
+		assert.match(tail, /"type":"exit"/);
+		t.diagnostic(`200 MB in ${Math.round(ms)} ms`);
+	});
+
+test('yes for 5 seconds leaves the memory flat', limit, async (t) => {
+	if (blind())
+		return t.skip(blind());
+	const sandbox = stack.sandbox(t);
+	await sandbox.exec('true');
+	const { id } = await sandbox.getInfo();
+	const pids = [...workers(), ...keepersOf(id)];
+	const before = rssOf(pids);
+	let most = before;
+	const watch = setInterval(() => {
+		most = Math.max(most, rssOf(pids));
+	}, 100);
+	const result = await sandbox.exec('yes', { timeout: 5000 });
+
+	clearInterval(watch);
+	assert.equal(result.reason, 'timed_out');
+	assert.equal(result.truncated, true);
+	assert.ok(result.stdoutBytes > result.stdout.length);
+	assert.ok(most - before < 160 * MIB,
+		`${Math.round((most - before) / MIB)} MiB more`);
+	t.diagnostic(`${Math.round(result.stdoutBytes / MIB)} MiB, ` +
+		`${Math.round((most - before) / MIB)} MiB of memory`);
+});
+
+test('10,000 calls on kept connections, many refused unread', {
+	timeout: 80_000,
+}, async (t) => {
+	const sandbox = stack.sandbox(t);
+	await sandbox.exec('true');
+	const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
+	const { host, port, headers } = addressOf(stack.url);
+	const key = `Bearer ${stack.apiKey}`;
+	const big = 'x'.repeat(100_000);
+	const kinds = [
+		['GET', 'ping', key, undefined, 200],
+		['POST', 'nothing/here', key, big, 404],
+		['POST', 'execute', 'Bearer wrong', big, 401],
+		['POST', 'execute', key, '{"command": 1}', 400],
+		['GET', 'process/none', key, undefined, 404],
+		['POST', 'session/delete', key, big, 413],
+		['POST', 'execute', key, '{', 400],
+		['GET', 'process/list', key, undefined, 200],
+	];
+	const call = (method, path, auth, body) => new Promise(
+		(resolve, reject) => {
+			const request = http.request({
+				host, port, agent, method,
+				path: api(sandbox, path),
+				headers: { ...headers, Authorization: auth,
+					'Content-Type': 'application/json',
+					...(body && { 'Content-Length': body.length }) },
+			}, (response) => {
+				let text = '';
+				response.on('data', (chunk) => { text += chunk; });
+				response.on('end', () => resolve({
+					status: response.statusCode, text }));
+				response.on('error', reject);
+			});
+			request.on('error', reject);
+			request.end(body);
+		});
+	let wrong = 0;
+
+	await crowd(10_000, 8, async (i) => {
+		const [method, path, auth, body, want] = kinds[i % kinds.length];
+		const big_body = body === big;
+		try {
+			const { status, text } = await call(method, path, auth, body);
+			JSON.parse(text);
+			if (status !== want && !(big_body && status === 413))
+				throw new Error(`${method} ${path}: ${status} ${text}`);
+		} catch (error) {
+			/* A refusal may come before all of a body was sent. */
+			if (big_body && ['ECONNRESET', 'EPIPE'].includes(error.code))
+				wrong++;
+			else
+				throw error;
+		}
+	});
+	agent.destroy();
+	assert.ok(wrong < 50, `${wrong} cut off`);
+	assert.equal((await sandbox.exec('echo ok')).stdout, 'ok\n');
+});
+
+test('commands of 1 MiB and heredocs work in every form', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const word = 'é"$x\' '.repeat(131_000).slice(0, MIB - 4000);
+		const command = `cat <<'EOF' | wc -m\n${word}\nEOF`;
+		const want = `${word.length + 1}\n`;
+
+		for (const options of [{}, none, { sessionId: 'other' }]) {
+			assert.equal((await sandbox.exec(command, options)).stdout,
+				want);
+			const events = [];
+			for await (const event of parseSSEStream(
+				await sandbox.execStream(command, options)))
+				events.push(event);
+			assert.equal(events.filter(({ type }) => type === 'stdout')
+				.map(({ data }) => data).join(''), want);
+			const started = await sandbox.startProcess(command, options);
+			await started.waitForExit(20_000);
+			assert.equal((await started.getLogs()).stdout, want);
+		}
+	});
+
+test('bodies without a length are read to their end', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+	const body = JSON.stringify({ command: 'wc -c',
+		stdin: 'y'.repeat(300_000) });
+	const { host, port, headers } = addressOf(stack.url);
+	const status = await new Promise((resolve, reject) => {
+		const request = http.request({
+			host, port, method: 'POST', agent: false,
+			path: api(sandbox, 'execute'),
+			headers: { ...headers,
+				'Authorization': `Bearer ${stack.apiKey}`,
+				'Content-Type': 'application/json',
+				'Transfer-Encoding': 'chunked' },
+		}, async (response) => {
+			let text = '';
+			for await (const chunk of response)
+				text += chunk;
+			resolve(JSON.parse(text));
+		});
+		request.on('error', reject);
+		(async () => {
+			for (let at = 0; at < body.length; at += 50_000) {
+				request.write(body.slice(at, at + 50_000));
+				await pause(10);
+			}
+			request.end();
+		})();
+	});
+
+	assert.equal(status.stdout, '300000\n');
+});
