@@ -6,6 +6,8 @@
 #   bash -c '. FD; eval B COMMAND' bash CWD N K=V...
 # It saves nothing, so its shell may become the last program of COMMAND.
 # None of it shows in the list of processes.
+builtin shopt -s expand_aliases
+__w_d=$BASHOPTS:$SHELLOPTS
 __w_a='
 __w_old=() __w_p= __w_n=$2 __w_e=exit
 if [[ -n $1 ]]; then
@@ -25,9 +27,8 @@ while ((__w_n-- > 0)); do
 	builtin shift
 done
 builtin printf -v __w_c %s "$@"
-builtin trap "{ __w_r=\$?; builtin eval \"\${__w_s-}\"; \
-builtin exit \"\$__w_r\"; } 2>/dev/null" EXIT
-builtin shopt -s expand_aliases
+builtin trap "{ __w_r=\$?; builtin eval \"\${__w_s-}\"
+builtin exit \"\${__w_r-\$5}\"; } 2>/dev/null" EXIT
 builtin set --
 '
 # How the state is saved, once. Bash keeps descriptor 3 at 10, closed for
@@ -40,24 +41,25 @@ for ((__w_n = 0; __w_n < ${#__w_old[@]}; __w_n += 2)); do
 done 2>/dev/null
 __w_to=/dev/fd/3
 [[ -e $__w_to ]] || __w_to=/proc/$$/fd/10
+builtin set -- "$__w_e" "${__w_p:-$PWD}" "$__w_to" "$__w_d" "$__w_r"
+builtin unset -v "${!__w_@}"
 {
-	__w_p=${__w_p:-$PWD}
-	builtin unset -v __w_old __w_n __w_k __w_c __w_s __w_to __w_a __w_b \
-		__w_z
 	builtin declare -p
 	builtin declare -f
 	builtin alias -p
 	builtin umask -p
-	builtin printf "builtin cd / && builtin cd -- %q\n" "$__w_p"
+	builtin printf "builtin cd / && builtin cd -- %q\n" "$2"
 	builtin printf "OLDPWD=%q\n" "${OLDPWD-}"
-	builtin shopt -p
-	builtin set +o
-	builtin printf "# %s %s\n# saved\n" "$__w_e" "${__w_p//[[:cntrl:]]/?}"
-} >|"$__w_to" 2>/dev/null'
+	if [[ $BASHOPTS:$SHELLOPTS != "$4" ]]; then
+		builtin shopt -p
+		builtin set +o
+	fi
+	builtin printf "# %s %s\n# saved\n" "$1" "${2//[[:cntrl:]]/?}"
+} >|"$3" 2>/dev/null'
 __w_z='
 __w_r=$? __w_e=end
 builtin eval "${__w_s-}"
-builtin exit "$__w_r"'
+builtin exit "$5"'
 __w_b='
 exec 3<&-
 [[ -z $1 ]] || builtin cd -- "$1"
@@ -67,7 +69,6 @@ while ((__w_n-- > 0)); do
 	builtin export "$1"
 	builtin shift
 done
-builtin unset -v __w_n __w_p __w_r __w_e __w_a __w_b __w_s __w_z
-builtin shopt -s expand_aliases
+builtin unset -v "${!__w_@}"
 builtin set --
 '
