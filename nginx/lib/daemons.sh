@@ -2,6 +2,8 @@
 #
 # This shell holds a lock on D/serve.lock (descriptor 9) as long as it lives;
 # its children do not get it, so a lock that is free means: nobody watches.
+# Which processes they are is noted in R (serve.pid, warrend.pid, nginx.pid),
+# since R is there as long as they run; D may be removed under them.
 
 stopping=
 broker=
@@ -9,18 +11,30 @@ nginx=
 old_nginx=()
 
 lock_data() {
+	local pid
 	exec 9>>"$data/serve.lock"
-	flock -n 9 || fail "Warren already runs on $data (pid" \
-		"$(cat "$data/serve.pid" 2>/dev/null)); stop it with:" \
-		"sudo nginx/serve --stop --data $data"
+	# The second: D was removed while it ran.
+	if ! flock -n 9; then
+		pid=$(cat "$data/serve.pid" 2>/dev/null || echo unknown)
+	else
+		pid=$(pid_of serve)
+		runs_here "$pid" 'serve ' || pid=
+	fi
+	[[ -z $pid ]] || fail "Warren already runs on $data (pid $pid);" \
+		"stop it with: sudo nginx/serve --stop --data $data"
 	echo $$ >"$data/serve.pid"
 }
 
-# wait_gone SECONDS PID: true when it is gone.
+# pid_of NAME: as it is noted in R; empty when it is not.
+pid_of() {
+	cat "$run/$1.pid" 2>/dev/null || true
+}
+
+# wait_gone SECONDS PID: true when it (with -PID: its group) is gone.
 wait_gone() {
 	local i
 	for ((i = 0; i < $1 * 20; i++)); do
-		kill -0 "$2" 2>/dev/null || return 0
+		kill -0 -- "$2" 2>/dev/null || return 0
 		sleep 0.05
 	done
 	return 1
@@ -33,10 +47,13 @@ end_group() {
 	kill -KILL -- "-$1" 2>/dev/null || true
 }
 
-# runs_here PID TEXT: that process is ours: its command line has TEXT.
+# runs_here PID TEXT: that process is ours: its command line has TEXT (a space
+# is after each word).
 runs_here() {
-	[[ -n $1 && -r /proc/$1/cmdline ]] &&
-		tr '\0' ' ' <"/proc/$1/cmdline" | grep -qF -- "$2"
+	local words
+	[[ -n $1 && -r /proc/$1/cmdline ]] || return 1
+	mapfile -d '' -t words <"/proc/$1/cmdline"
+	[[ "${words[*]} " == *"$2"* ]]
 }
 
 # end_programs SIGNAL NAME...: signal all that run these programs of D/bin.
@@ -51,24 +68,27 @@ end_programs() {
 	done || true
 }
 
-# What a serve left running that was killed itself.
+# What a serve left running that was killed itself; true if there was any.
 end_leftovers() {
-	local pid
-	pid=$(cat "$data/warrend.pid" 2>/dev/null) || true
+	local pid found=1
+	pid=$(pid_of warrend)
 	if runs_here "$pid" "$data/bin/warrend"; then
-		echo "Stopping warrend (pid $pid), left over from a run before"
+		say "Stopping warrend (pid $pid), left over from a run before"
 		end_group "$pid" 20
+		found=0
 	fi
 	end_programs TERM warren-fcgi warren-recorder
-	pid=$(cat "$data/nginx/nginx.pid" 2>/dev/null) || true
+	pid=$(pid_of nginx)
 	if runs_here "$pid" "$data/nginx/nginx.conf"; then
-		echo "Stopping nginx (pid $pid), left over from a run before"
+		say "Stopping nginx (pid $pid), left over from a run before"
 		end_group "$pid" 5
+		found=0
 	elif [[ -n $pid ]]; then
 		# Workers whose master is gone are still in its group.
 		kill_group_of nginx TERM "$pid"
 	fi
-	rm -f "$data/warrend.pid" "$data/nginx/nginx.pid"
+	rm -f "$run"/{serve,warrend,nginx}.pid "$data/nginx/nginx.pid"
+	return "$found"
 }
 
 # kill_group_of NAME SIGNAL GROUP: if a process of that name is in the group.
@@ -78,9 +98,10 @@ kill_group_of() {
 	kill "-$2" -- "-$3" 2>/dev/null || true
 }
 
-# run_daemon COMMAND...: in a session of its own, with a clean environment.
+# run_daemon COMMAND...: in a session of its own, with a clean environment
+# and no signal ignored that this shell ignores.
 run_daemon() {
-	cd / && exec setsid env -i LANG=C.UTF-8 TZ=UTC \
+	cd / && exec setsid env -i --default-signal LANG=C.UTF-8 TZ=UTC \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		"$@" 3>&- 9>&- </dev/null
 }
@@ -89,13 +110,14 @@ start_broker() {
 	(run_daemon "$data/bin/warrend" --data "$data" --run "$run" \
 		--domain "$domain" --port "$port") >>"$data/warrend.log" 2>&1 &
 	broker=$!
-	echo "$broker" >"$data/warrend.pid"
+	echo "$broker" >"$run/warrend.pid"
 }
 
 start_nginx() {
 	(run_daemon nginx -e "$data/nginx/error.log" -p "$data/nginx" \
 		-c "$data/nginx/nginx.conf") >>"$data/serve.log" 2>&1 &
 	nginx=$!
+	echo "$nginx" >"$run/nginx.pid"
 }
 
 # again NAME PID: start what died; slower when it dies at once each time.
@@ -117,10 +139,12 @@ again() {
 	fi
 }
 
+# All that runs; words come after deeds, since nobody may read them.
 stop_all() {
 	local pid
-	trap '' INT TERM HUP
-	printf '\nStopping… '
+	[[ -z $nginx ]] || kill -TERM "$nginx" 2>/dev/null || true
+	[[ -z $broker ]] || kill -TERM "$broker" 2>/dev/null || true
+	say_on $'\nStopping… ' 9>&- &
 	[[ -z $nginx ]] || end_group "$nginx" 5
 	for pid in "${old_nginx[@]}"; do
 		kill_group_of nginx KILL "$pid"
@@ -128,10 +152,23 @@ stop_all() {
 	[[ -z $broker ]] || end_group "$broker" 25
 	# Workers of a broker that died may still be finishing streams.
 	end_programs KILL warren-fcgi warren-recorder warren-keeper
-	rm -f "$data/warrend.pid" "$data/serve.pid"
+	rm -f "$data/serve.pid"
 	# Nothing lives that could be found by it any more.
 	rm -rf --one-file-system "$run"
-	printf 'stopped\n'
+	exec 9>&-
+	say stopped
+}
+
+# However this shell ends.
+on_exit() {
+	trap '' INT TERM HUP
+	if [[ -n $broker || -n $nginx ]]; then
+		stop_all
+	else
+		end_steps
+		rm -f "$data/serve.pid"
+		[[ -z $stopping ]] || say $'\nStopped'
+	fi
 }
 
 healthy() {
@@ -147,6 +184,8 @@ start_all() {
 	rotate_log
 	before=$(stat -c %s "$data/warrend.log")
 	ulimit -n 65536 2>/dev/null || true
+	install -d -m 0755 "$run"
+	echo $$ >"$run/serve.pid"
 	start_broker
 	start_nginx
 	for ((i = 0; i < 300; i++)); do
@@ -182,19 +221,19 @@ rotate_log() {
 first_key() {
 	local file=$data/default.key key
 	if [[ ! -f $file ]]; then
-		warren tenant list | grep -qw default ||
+		warren tenant list | grep -w default >/dev/null ||
 			warren tenant add default >>"$log"
 		key=$(warren key add default | grep -o 'wrn_[A-Za-z0-9_-]*') ||
 			fail "No API key could be made for tenant default"
 		(umask 077 && printf '%s\n' "$key" >"$file.new")
 		mv "$file.new" "$file"
-		echo "API key: $key"
+		say "API key: $key"
 	else
 		key=$(<"$file")
-		echo "Key of tenant default: ${key:0:12}… (whole in $file)"
+		say "Key of tenant default: ${key:0:12}… (whole in $file)"
 		key="\$(sudo cat $file)"
 	fi
-	cat <<-EOF
+	cat 2>/dev/null <<-EOF || true
 
 	Try it:
 	  curl -H "Authorization: Bearer $key" \\
@@ -205,20 +244,23 @@ first_key() {
 }
 
 supervise() {
-	local ended quick=0 last_again=0
+	local ended quick=0 last_again=0 rc=0
 	echo $$ >"$data/serve.pid"
 	trap 'stopping=1' INT TERM HUP
-	trap stop_all EXIT
-	step Starting start_all
-	echo "Warren is up: $url"
+	trap on_exit EXIT
+	step_began Starting
+	start_all >>"$log" 2>&1 || rc=$?
+	[[ -z $stopping ]] || exit 130
+	step_ended "$rc"
+	say "Warren is up: $url"
 	first_key
 	if [[ $mode == supervise ]]; then
-		echo "It runs in the background; sudo nginx/serve --stop --data" \
+		say "It runs in the background; sudo nginx/serve --stop --data" \
 			"$data ends it"
-		echo @up
+		say_on "$up_sign"
 		exec >>"$log" 2>&1 3>&1
 	else
-		echo "Ctrl-C stops it."
+		say "Ctrl-C stops it."
 	fi
 	while [[ -z $stopping ]]; do
 		ended=
@@ -234,33 +276,65 @@ supervise() {
 }
 
 # The other half of --detach: serve --supervise in a session of its own,
-# whose lines are shown until it is up.
+# whose words are shown until it is up. Until then a stop of this half is a
+# stop of that one.
+up_sign=$'\4'
 detach() {
-	local line up=
-	trap - INT TERM
-	while IFS= read -r line; do
-		[[ $line != @up ]] || {
+	local c lines up='' supervisor=
+	trap - EXIT
+	trap 'stopping=1; end_supervisor' INT TERM HUP
+	exec {lines}< <(exec setsid "$here/serve" --supervise --data "$data" \
+		--port "$port" --domain "$domain" --bind "$bind" \
+		--build-type "$build_type" 2>&1 </dev/null)
+	supervisor=$!
+	[[ -z $stopping ]] || end_supervisor
+	while IFS= read -r -d '' -n 1 c <&"$lines"; do
+		[[ $c != "$up_sign" ]] || {
 			up=1
 			break
 		}
-		printf '%s\n' "$line"
-	done < <(exec setsid "$here/serve" --supervise --data "$data" \
-		--port "$port" --domain "$domain" --bind "$bind" \
-		--build-type "$build_type" 2>&1 </dev/null)
+		say_on "$c"
+	done
+	if [[ -n $stopping ]]; then
+		wait_gone 45 "$supervisor" || true
+		exit 130
+	fi
 	[[ -n $up ]] || exit 1
+}
+
+end_supervisor() {
+	[[ -z $supervisor ]] || kill -TERM "$supervisor" 2>/dev/null || true
+}
+
+# Waits until the one that watches is gone, which ends all it started.
+end_watcher() {
+	local pid=$1
+	kill -TERM "$pid" 2>/dev/null || true
+	wait_gone 45 "$pid" || fail "Warren (pid $pid) did not stop within 45 s"
+	say "Warren on $data is stopped"
 }
 
 stop_running() {
 	local pid
-	exec 9>>"$data/serve.lock"
-	if flock -n 9; then
-		end_leftovers
-		echo "Warren does not run on $data"
-		return 0
+	if [[ -e $data/serve.lock ]]; then
+		exec 9>>"$data/serve.lock"
+		if ! flock -n 9; then
+			pid=$(cat "$data/serve.pid" 2>/dev/null) || true
+			runs_here "$pid" 'serve ' ||
+				fail "It is starting; try again in a moment"
+			end_watcher "$pid"
+			return
+		fi
 	fi
-	pid=$(cat "$data/serve.pid" 2>/dev/null) || true
-	runs_here "$pid" serve || fail "It is starting; try again in a moment"
-	kill -TERM "$pid"
-	flock -w 45 9 || fail "Warren (pid $pid) did not stop within 45 s"
-	echo "Warren on $data is stopped"
+	# Nobody watches, or D was removed while it ran.
+	pid=$(pid_of serve)
+	if runs_here "$pid" 'serve '; then
+		end_watcher "$pid"
+	elif end_leftovers; then
+		say "Warren on $data is stopped"
+	elif [[ -d $data ]]; then
+		say "Warren does not run on $data"
+	else
+		fail "There is no $data, and nothing runs on it"
+	fi
 }

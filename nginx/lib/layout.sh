@@ -1,8 +1,8 @@
 # The data directory D ($data), the run directory R ($run), and who owns what.
 
 layout_find() {
-	mkdir -p "$data" || fail "The data directory $data cannot be made"
-	data=$(realpath "$data")
+	[[ -n $data ]] || fail "--data needs the name of a directory"
+	data=$(realpath -m -- "$data")
 	[[ $data =~ ^[A-Za-z0-9/_.,:@+-]+$ ]] ||
 		fail "The path $data has characters that nginx's" \
 			"configuration cannot carry"
@@ -11,10 +11,14 @@ layout_find() {
 	else
 		run=/run/warren-$(printf %s "$data" | sha256sum | cut -c 1-8)
 	fi
-	log=$data/serve.log
-	(umask 027 && : >>"$log")
 	url=http://$domain
 	[[ $port == 80 ]] || url+=:$port
+}
+
+data_make() {
+	mkdir -p "$data" || fail "The data directory $data cannot be made"
+	log=$data/serve.log
+	(umask 027 && : >>"$log")
 }
 
 # The operator's command; run by root it becomes user warren.
@@ -39,8 +43,9 @@ layout_make() {
 	install -d -m 0755 "$data/bin" "$data/images"
 	install -d -m 0750 -o warren -g warren "$data/db"
 	install -d -m 0700 "$data/sandboxes"
-	# What is in R is made by the broker.
-	printf '%s\n' "$run" >"$data/run-dir"
+	# What is in R is made by the broker, but for notes of pids.
+	printf '%s\n' "$run" |
+		install -m 0644 /dev/stdin "$data/run-dir"
 	# Programs run from D: a checkout may be closed to user warren, and a
 	# new build must not change what runs.
 	for program in warrend warren-keeper warren-init warren-git \

@@ -22,19 +22,20 @@ node_ok() {
 	[[ ${version%%.*} =~ ^[0-9]+$ ]] && ((${version%%.*} >= 18))
 }
 
-# Installing nginx or the like must not start it. (Descriptor 9 is the lock on
-# the data directory, which a service that starts anyway must not keep.)
+# Installing nginx or the like must not start it.
 apt_install() {
 	local policy=/usr/sbin/policy-rc.d rc=0
 	export DEBIAN_FRONTEND=noninteractive
 	if [[ ! -e $policy ]]; then
 		printf '#!/bin/sh\nexit 101\n' >"$policy"
 		chmod +x "$policy"
+		trap 'exit 143' TERM
+		trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 	else
 		policy=
 	fi
 	apt-get install -y --no-install-recommends \
-		-o DPkg::Lock::Timeout=120 "$@" 9>&- || rc=$?
+		-o DPkg::Lock::Timeout=120 "$@" || rc=$?
 	[[ -z $policy ]] || rm -f "$policy"
 	return "$rc"
 }
