@@ -20,9 +20,14 @@ enum err warren_cli_drop(struct cli *cli, struct errinfo *e)
 {
 	struct stat st;
 
-	if (stat(cli->db_dir, &st) != 0)
+	if (stat(cli->db_dir, &st) != 0 && errno != EACCES)
 		return err_set(e, ERR_NOT_FOUND, 0,
 			       "there is no %.150s: run warren migrate first",
+			       cli->db_dir);
+	if (access(cli->db_dir, R_OK | W_OK | X_OK) != 0)
+		return err_set(e, ERR_DENIED, errno,
+			       "only root and " WARREN_USER
+			       " may use %.120s (sudo warren ...)",
 			       cli->db_dir);
 	if (geteuid() != 0)
 		return ERR_NONE;

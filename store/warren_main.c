@@ -1,17 +1,18 @@
 /* warren: the operator's command; see warren_cli.h. */
-#include <getopt.h>
+#include <errno.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/id.h"
 #include "base/log.h"
-#include "store/warren_cli.h"
+#include "store/warren_args.h"
 
 static const char cli_usage[] =
-    "usage: warren [--data DIR] COMMAND\n"
+    "usage: warren [--data DIR] COMMAND | --help | --version\n"
     "\n"
     "  tenant add NAME              a new tenant\n"
     "  tenant list\n"
@@ -41,11 +42,7 @@ static const char cli_usage[] =
     "\n"
     "DIR is " WARREN_DATA " unless given.\n";
 
-static const struct {
-	const char *words[2];
-	int nargs;
-	cli_fn *fn;
-} cli_commands[] = {
+static const struct cli_command cli_commands[] = {
     {{"tenant", "add"}, 1, warren_tenant_add},
     {{"tenant", "list"}, 0, warren_tenant_list},
     {{"tenant", "remove"}, 1, warren_tenant_remove},
@@ -60,100 +57,64 @@ static const struct {
     {{"migrate", NULL}, 0, warren_migrate},
     {{"doctor", NULL}, 0, warren_doctor},
     {{"selftest", NULL}, 0, warren_selftest},
+    {{NULL, NULL}, 0, NULL},
 };
 
-#define COMMANDS (sizeof(cli_commands) / sizeof(cli_commands[0]))
-
-static cli_fn *cli_find(struct cli *cli, int argc, char **argv)
+/* What is wrong with the command line, then how it is to be. */
+static int cli_refuse(const struct errinfo *e)
 {
-	for (size_t i = 0; i < COMMANDS; i++) {
-		const char *const *w = cli_commands[i].words;
-		int n = w[1] != NULL ? 2 : 1;
-
-		if (argc != n + cli_commands[i].nargs ||
-		    strcmp(argv[0], w[0]) != 0)
-			continue;
-		if (n == 2 && strcmp(argv[1], w[1]) != 0)
-			continue;
-		cli->args = argv + n;
-		return cli_commands[i].fn;
-	}
-	return NULL;
+	fprintf(stderr, "warren: %s\n\n%s", e->text, cli_usage);
+	return 2;
 }
 
-static cli_fn *cli_parse(struct cli *cli, int argc, char **argv)
+/* D may not be there yet. Other programs are told of it, too. */
+static enum err cli_places(struct cli *cli, struct errinfo *e)
 {
-	static const struct option options[] = {
-	    {"data", required_argument, NULL, 'd'},
-	    {"scope", required_argument, NULL, 's'},
-	    {"url", required_argument, NULL, 'u'},
-	    {"key", required_argument, NULL, 'k'},
-	    {"plan", required_argument, NULL, 'p'},
-	    {"limit", required_argument, NULL, 'l'},
-	    {"json", no_argument, NULL, 'j'},
-	    {"help", no_argument, NULL, 'h'},
-	    {NULL, 0, NULL, 0}};
-	int o;
+	static char data[PATH_MAX];
+	char here[PATH_MAX] = "";
+	int n;
 
-	while ((o = getopt_long(argc, argv, "d:s:jh", options, NULL)) != -1) {
-		switch (o) {
-		case 'd':
-			cli->data = optarg;
-			break;
-		case 's':
-			cli->scope = optarg;
-			break;
-		case 'u':
-			cli->url = optarg;
-			break;
-		case 'k':
-			cli->key = optarg;
-			break;
-		case 'p':
-			cli->plan = optarg;
-			break;
-		case 'l':
-			if (cli->nlimits == CLI_LIMITS_MAX)
-				return NULL;
-			cli->limits[cli->nlimits++] = optarg;
-			break;
-		case 'j':
-			cli->json = true;
-			break;
-		case 'h':
-			fputs(cli_usage, stdout);
-			exit(0);
-		default:
-			return NULL;
-		}
+	if (cli->data[0] == '\0')
+		return err_set(e, ERR_ARG, 0, "--data needs a directory");
+	if (cli->data[0] != '/' && realpath(cli->data, data) == NULL) {
+		if (getcwd(here, sizeof(here)) == NULL)
+			return err_set(e, ERR_IO, errno, "this directory");
+		n = snprintf(data, sizeof(data), "%s/%s", here, cli->data);
+		if (n < 0 || (size_t)n >= sizeof(data))
+			data[0] = '\0';
 	}
-	return optind < argc ? cli_find(cli, argc - optind, argv + optind)
-			     : NULL;
+	if (cli->data[0] != '/')
+		cli->data = data;
+	n = snprintf(cli->db_dir, sizeof(cli->db_dir), "%s/db", cli->data);
+	if (cli->data[0] == '\0' || n < 0 || (size_t)n >= sizeof(cli->db_dir))
+		return err_set(e, ERR_ARG, 0,
+			       "the data directory's name is too long");
+	return ERR_NONE;
 }
 
 int main(int argc, char **argv)
 {
 	struct cli cli = {.data = WARREN_DATA, .scope = "manage"};
 	struct errinfo e = {.code = ERR_NONE};
-	cli_fn *fn;
-	int n;
+	enum args_what what;
+	cli_fn *fn = NULL;
+	enum err r;
 
+	(void)argc;
 	log_open("warren", LOG_INFO);
 	id_init();
 	umask(077);
 	setlocale(LC_CTYPE, "C.UTF-8");
-	fn = cli_parse(&cli, argc, argv);
-	if (fn == NULL) {
-		fputs(cli_usage, stderr);
-		return 2;
-	}
-	n = snprintf(cli.db_dir, sizeof(cli.db_dir), "%s/db", cli.data);
-	if (n < 0 || (size_t)n >= sizeof(cli.db_dir)) {
-		fputs("warren: the data directory's name is too long\n",
-		      stderr);
-		return 1;
-	}
-	if (fn(&cli, &e) != ERR_NONE) {
+	if (args_parse(argv, cli_commands, &cli, &fn, &what, &e) != ERR_NONE)
+		return cli_refuse(&e);
+	if (what == ARGS_HELP)
+		return fputs(cli_usage, stdout) < 0;
+	if (what == ARGS_VERSION)
+		return puts("warren " WARREN_VERSION) < 0;
+	r = cli_places(&cli, &e);
+	if (r == ERR_NONE)
+		r = fn(&cli, &e);
+	if (r != ERR_NONE) {
 		fflush(stdout);
 		fprintf(stderr, "warren: %s\n", e.text);
 		return 1;
