@@ -357,7 +357,8 @@ static enum err make_run_dirs(struct broker *b, struct errinfo *e)
 	if (mkdir(b->conf.run, 0755) < 0 && errno != EEXIST)
 		return err_set(e, ERR_IO, errno, "%s", b->conf.run);
 	b->run = open(b->conf.run, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	if (b->run < 0)
+	/* It may be there with another mode; users warren and www-data pass. */
+	if (b->run < 0 || fchmod(b->run, 0755) < 0)
 		return err_set(e, ERR_IO, errno, "%s", b->conf.run);
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
 		const struct run_dir *d = &dirs[i];

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -87,6 +88,9 @@ int main(int argc, char **argv)
 	struct errinfo e;
 	bool probe = false;
 
+	/* Whatever the administrator's is: what others need not see has a mode
+	 * of its own. */
+	umask(022);
 	log_open("warrend", LOG_INFO);
 	if (parse(argc, argv, &conf, &probe) < 0) {
 		fputs(usage, stderr);
