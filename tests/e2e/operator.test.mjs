@@ -59,3 +59,32 @@ test('a selftest elsewhere needs but a key, and skips what it cannot see',
 		await assert.rejects(stack.warren('selftest', '--url',
 			stack.url), /--url and --key/);
 	});
+
+test('a wrong command line is told in one sentence before the usage', limit,
+	async (t) => {
+		if (stack.noOperator)
+			return t.skip(stack.noOperator);
+		for (const [words, sentence] of [
+			[['tenant'], 'after tenant comes one of add, list, ' +
+				'remove, set'],
+			[['tenant', 'add'],
+				'tenant add takes 1 argument, and 0 are given'],
+			[['fly'], 'there is no command fly'],
+			[['--fly'], 'there is no option --fly'],
+			[['key', 'add', 'x', '--scope'],
+				'--scope needs a value'],
+		])
+			await assert.rejects(stack.warren(...words),
+				({ code, stderr }) => code === 2 &&
+					stderr.startsWith(`warren: ${sentence}\n\n` +
+						'usage: '));
+		assert.match(await stack.warren('--version'),
+			/^warren \d+\.\d+\.\d+\n$/);
+	});
+
+test('a statement may begin with a comment', limit, async (t) => {
+	if (stack.noOperator)
+		return t.skip(stack.noOperator);
+	assert.equal(await stack.warren('sql', '-- one\nSELECT 1 AS n',
+		'--json'), '[{"n":1}]\n');
+});
