@@ -438,3 +438,91 @@ test('a stream that is left goes on by default', limit, async (t) => {
 	await until(5000, 'the end of the command', async () =>
 		(await sandbox.exists('/tmp/done')).exists);
 });
+
+test('merge puts both streams into one pipe, in order', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+	const { json } = await stack.call('POST',
+		`/v1/sandboxes/${sandbox.name}/api/execute`, {
+			command: 'for i in 1 2 3 4 5; do echo out $i; ' +
+				'echo err $i >&2; done',
+			merge: true,
+		});
+
+	assert.equal(json.stdout, [1, 2, 3, 4, 5]
+		.map((i) => `out ${i}\nerr ${i}\n`).join(''));
+	assert.equal(json.stderr, '');
+});
+
+test('one line of 8 MB comes whole, in every form', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+	const n = 8_000_000;
+	const command = `head -c ${n} /dev/zero | tr '\\0' x`;
+
+	assert.equal((await sandbox.exec(command)).stdout, 'x'.repeat(n));
+	const events = await eventsOf(await sandbox.execStream(command));
+	assert.equal(textOf(events, 'stdout').length, n);
+	assert.equal(events.at(-1).stdoutBytes, n);
+});
+
+test('what is over the cap is counted, the program is not ended', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const { outputBytes } = (await sandbox.create()).limits;
+		const bytes = outputBytes + 1_000_000;
+		const result = await sandbox.exec(
+			`head -c ${bytes} /dev/zero | tr '\\0' x; ` +
+			'echo last >&2; exit 5');
+
+		assert.equal(result.exitCode, 5);
+		assert.equal(result.reason, 'exited');
+		assert.equal(result.truncated, true);
+		assert.equal(result.stdoutBytes, bytes);
+		assert.equal(result.stdout.length, outputBytes);
+		assert.equal(result.limits[0].name, 'outputBytes');
+	});
+
+test('HOME, PATH and LANG are the same in commands, processes and code',
+	limit, async (t) => {
+		const sandbox = stack.sandbox(t);
+		const look = 'echo $HOME $PATH $LANG';
+		const { stdout } = await sandbox.exec(look);
+		const started = await sandbox.startProcess(look);
+		const run = await sandbox.runCode('import os\nprint(*(' +
+			'os.environ[k] for k in ("HOME", "PATH", "LANG")))');
+
+		await started.waitForExit(10_000);
+		assert.equal((await started.getLogs()).stdout, stdout);
+		assert.equal(run.logs.stdout.join(''), stdout);
+		assert.equal((await sandbox.exec(look,
+			{ sessionId: '__DISABLE_SESSION__' })).stdout, stdout);
+	});
+
+test('ends that race with kills and signals end no service', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+
+		await sandbox.exec('true');
+		for (let round = 0; round < 8; round++) {
+			const started = await Promise.all([0, 1, 2, 3, 4].map((i) =>
+				sandbox.startProcess(`sleep 0.0${i}`)));
+			await Promise.all(started.flatMap((process) => [
+				process.signal('TERM'), process.kill(),
+				process.signal('KILL'), process.waitForExit(10_000),
+			]));
+		}
+		assert.equal((await sandbox.exec('echo fine')).stdout, 'fine\n');
+		assert.equal((await sandbox.listProcesses({ status: 'running' }))
+			.length, 0);
+	});
+
+test('a silent stream has heartbeats', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+	const decoder = new TextDecoder();
+	let text = '';
+
+	for await (const chunk of await sandbox.execStream('sleep 21; echo end'))
+		text += decoder.decode(chunk, { stream: true });
+	assert.match(text, /\n: beat\n\n/);
+	assert.match(text, /"end\\n"/);
+	assert.equal(text.match(/"type":"complete"/g).length, 1);
+});
