@@ -133,7 +133,7 @@ bool session_wrap(const struct keeper_start *s, struct keeper_start *out,
 	size_t room = (size_t)s->argc + s->envc + 8;
 	size_t text = process ? sizeof(SESSION_PROCESS) + strlen(s->argv[0]) + 1
 			      : 0;
-	const char **v = malloc(room * sizeof(*v) + text);
+	const char **v = calloc(1, room * sizeof(*v) + text);
 	uint32_t n = 0;
 
 	if (v == NULL)

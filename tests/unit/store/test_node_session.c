@@ -78,7 +78,7 @@ static void a_retried_call_is_forgotten_after_a_day(void **state)
 	assert_string_equal(b.made, "e2");
 }
 
-static void a_removed_processs_id_is_free_again(void **state)
+static void an_ended_processs_id_is_free_again(void **state)
 {
 	struct unit *u = *state;
 	OWN(node_process_free) struct node_process p = {.pid = 0};
@@ -86,10 +86,9 @@ static void a_removed_processs_id_is_free_again(void **state)
 	    .sandbox = BOX, .id = "web", .exec = "proc_1"};
 
 	OK(node_process_add(u->c, &n, &u->e));
-	OK(node_end_set(u->c, BOX, "proc_1", EXEC_PROCESS, &ended, &u->e));
 	n.exec = "proc_2";
 	FAILS(node_process_add(u->c, &n, &u->e), ERR_EXISTS);
-	OK(node_process_remove(u->c, BOX, "web", &u->e));
+	OK(node_end_set(u->c, BOX, "proc_1", EXEC_PROCESS, &ended, &u->e));
 	OK(node_process_add(u->c, &n, &u->e));
 	/* The end of the first one is not the second one's. */
 	OK(node_end_set(u->c, BOX, "proc_1", EXEC_PROCESS, &ended, &u->e));
@@ -139,7 +138,7 @@ int main(void)
 	    TEST(a_session_made_anew_has_the_new_settings),
 	    TEST(a_retried_call_finds_what_the_first_one_made),
 	    TEST(a_retried_call_is_forgotten_after_a_day),
-	    TEST(a_removed_processs_id_is_free_again),
+	    TEST(an_ended_processs_id_is_free_again),
 	    TEST(a_failed_start_stays_and_gives_its_id_back),
 	    TEST(one_with_auto_cleanup_goes_when_it_ends),
 	};
