@@ -158,6 +158,7 @@ void berth_close(struct berth *b)
 	own_fd(&b->user_ns);
 	own_fd(&b->disk_ns);
 	own_fd(&b->net_ns);
+	spawn_husk_end(&b->husk);
 }
 
 enum err berth_make(uint32_t slot, struct berth *b, struct errinfo *e)

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "sandbox/spawn.h"
 
 #define BERTH_SLOTS 4096U
 #define BERTH_IDS 65536U           /* ids of one sandbox */
@@ -31,6 +32,7 @@ struct berth {
 	int user_ns; /* 0.. -> the slot's ids: the sandbox's own; maps images */
 	int disk_ns; /* disk ids -> the slot's ids: for the upper layers */
 	int net_ns;
+	struct spawn_child husk; /* it has net_ns already; or none */
 };
 
 #define BERTH_READY_MAX 16
@@ -45,7 +47,8 @@ struct berth_pool {
 
 #define BERTH_NONE                                                             \
 	{                                                                      \
-		.user_ns = -1, .disk_ns = -1, .net_ns = -1                     \
+		.user_ns = -1, .disk_ns = -1, .net_ns = -1,                    \
+		.husk = SPAWN_CHILD_NONE                                       \
 	}
 
 /** berth_uid(slot, inside): The host's id of ${inside} in that slot. */

@@ -154,10 +154,7 @@ static void request_start(struct broker *b, struct peer *peer,
 	if (r == ERR_NONE)
 		return;
 	log_err(req->id, &e);
-	broker_answer(peer, req, r,
-		      r == ERR_STATE && req->network == BROKER_NET_INTERNET
-			  ? BROKER_STEP_NETWORK
-			  : 0);
+	broker_answer(peer, req, r, live_refusal_step(r, req));
 }
 
 static void request_stop(struct broker *b, struct peer *peer,

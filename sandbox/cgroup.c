@@ -139,10 +139,9 @@ enum err cgroup_root_open(struct cgroup_root *root, const char *instance,
 	root->v2 = make_instance(mount_fd, instance);
 	if (root->v2 < 0)
 		return err_set(e, ERR_IO, errno, "cgroup v2 %s", instance);
-	if (!root->v2_limits) {
-		fast_mount(root, instance, mount_dir);
+	fast_mount(root, instance, mount_dir);
+	if (!root->v2_limits)
 		return v1_open(root, instance, e);
-	}
 	if (put(root->v2, "cgroup.subtree_control", "+memory +pids +cpu") < 0)
 		return err_set(e, ERR_IO, errno, "cgroup v2 controllers");
 	return ERR_NONE;
@@ -310,6 +309,23 @@ enum err cgroup_enter_files(const struct cgroup_root *root, const char *id,
 		fds[(*n)++] = fd;
 	}
 	return ERR_NONE;
+}
+
+enum err cgroup_move(const struct cgroup_root *root, const char *id, pid_t pid,
+		     struct errinfo *e)
+{
+	char path[64], text[16];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", id);
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	if (put(root->v2, path, text) < 0)
+		return err_set(e, ERR_IO, errno, "attach (v2)");
+	return cgroup_attach(root, id, pid, e);
+}
+
+bool cgroup_moves_fast(const struct cgroup_root *root)
+{
+	return root->fast[0] != '\0';
 }
 
 void cgroup_kill(const struct cgroup_root *root, const char *id)

@@ -74,6 +74,14 @@ FALLIBLE enum err cgroup_enter_files(const struct cgroup_root *root,
 				     const char *id, int *fds, int *n,
 				     struct errinfo *e);
 
+/** cgroup_move(root, id, pid, e): Put any process into all of them. Blocks:
+ * for 13 ms where cgroup_root_open() found no favordynmods. */
+FALLIBLE enum err cgroup_move(const struct cgroup_root *root, const char *id,
+			      pid_t pid, struct errinfo *e);
+
+/** cgroup_moves_fast(root): That takes no time. */
+bool cgroup_moves_fast(const struct cgroup_root *root);
+
 /** cgroup_kill(root, id): SIGKILL to every process in it. */
 void cgroup_kill(const struct cgroup_root *root, const char *id);
 

@@ -31,6 +31,13 @@ struct live *live_find(struct broker *b, const char *id)
 	return NULL;
 }
 
+uint32_t live_refusal_step(enum err code, const struct broker_req *req)
+{
+	return code == ERR_STATE && req->network == BROKER_NET_INTERNET
+		   ? BROKER_STEP_NETWORK
+		   : 0;
+}
+
 enum err live_wait(struct live *l, struct peer *peer,
 		   const struct broker_req *req, struct errinfo *e)
 {
@@ -70,6 +77,17 @@ static void answer_starts(struct live *l, enum err code, uint32_t step)
 		*p = w->next;
 		free(w);
 	}
+}
+
+static void tell_failure(struct live *l)
+{
+	if (l->refused != ERR_NONE)
+		answer_starts(l, l->refused,
+			      live_refusal_step(l->refused, &l->want));
+	else
+		answer_starts(l,
+			      l->failure.step != SPAWN_OK ? ERR_IO : ERR_STATE,
+			      l->failure.step);
 }
 
 static void live_unlink(struct live *l)
@@ -114,8 +132,7 @@ static void live_clean(void *arg)
 		net_slot_free(&b->net, l->slot);
 	if (l->destroy)
 		live_remove_files(b, l->id);
-	answer_starts(l, l->failure.step != SPAWN_OK ? ERR_IO : ERR_STATE,
-		      l->failure.step);
+	tell_failure(l);
 	live_unlink(l);
 	waits = oldest_first(l->waits);
 	free(l);
@@ -349,13 +366,15 @@ static enum err start_keeper(struct live *l, const struct live_start_fds *f,
 	return child_start(&s, &l->keeper_pid, &l->keeper_pidfd, e);
 }
 
-static enum err start_init(struct live *l, const struct broker_req *req,
-			   const struct live_start_fds *f, struct errinfo *e)
+static struct spawn_plan plan_of(const struct live *l,
+				 const struct broker_req *req,
+				 const struct live_start_fds *f)
 {
 	struct broker *b = l->broker;
 	uint64_t tmp = req->tmp_bytes > 0 ? req->tmp_bytes
 					  : req->memory_bytes / 4;
-	struct spawn_plan plan = {
+
+	return (struct spawn_plan){
 	    .mounts = {.point = b->point,
 		       .image = f->layers.image,
 		       .usr_over = f->layers.usr_over,
@@ -373,12 +392,47 @@ static enum err start_init(struct live *l, const struct broker_req *req,
 		       .file_bytes = req->file_bytes},
 	    .filter = &b->filter,
 	};
-	enum err r = spawn_start(&plan, &l->init, e);
+}
 
-	if (r == ERR_NONE)
-		r = cgroup_attach(&b->cgroups, l->id, l->init.pid, e);
-	/* One that has failed already says so by its report. */
-	if (r == ERR_NONE && write(l->init.go, "g", 1) != 1 && errno != EPIPE)
+/* A husk that waits builds the tree while we make the rest. */
+static void fill_husk(struct live *l, const struct broker_req *req,
+		      struct live_start_fds *f)
+{
+	const struct spawn_plan plan = plan_of(l, req, f);
+
+	if (f->berth.husk.pidfd < 0)
+		return;
+	if (!spawn_fill(&plan, &f->berth.husk)) {
+		log_line(LOG_WARN, "a husk had ended: %s",
+			 strerrordesc_np(errno));
+		return;
+	}
+	l->init = f->berth.husk;
+	f->berth.husk = (struct spawn_child)SPAWN_CHILD_NONE;
+}
+
+/* One that has failed already says so by its report. */
+static enum err start_init(struct live *l, const struct broker_req *req,
+			   const struct live_start_fds *f, struct errinfo *e)
+{
+	const struct spawn_plan plan = plan_of(l, req, f);
+	const struct cgroup_root *cgroups = &l->broker->cgroups;
+	bool husk = l->init.pidfd >= 0;
+	bool gone = false;
+	enum err r = ERR_NONE;
+
+	if (husk) {
+		r = cgroup_move(cgroups, l->id, l->init.pid, e);
+		if (r == ERR_NONE)
+			gone = !spawn_go(&l->init, f->keeper[1], f->cgroup);
+	} else {
+		r = spawn_start(&plan, &l->init, e);
+		if (r == ERR_NONE)
+			r = cgroup_attach(cgroups, l->id, l->init.pid, e);
+		if (r == ERR_NONE)
+			gone = write(l->init.go, "g", 1) != 1;
+	}
+	if (gone && errno != EPIPE)
 		r = err_set(e, ERR_IO, errno, "go");
 	own_fd(&l->init.go);
 	return r;
@@ -427,6 +481,7 @@ static void unprepare(struct live *l)
 {
 	struct broker *b = l->broker;
 
+	spawn_husk_end(&l->init);
 	live_files_unlink(b, l->id);
 	cgroup_remove(&b->cgroups, l->id);
 	net_slot_free(&b->net, l->slot);
@@ -453,6 +508,8 @@ static enum err start_prepare(struct live *l, const struct broker_req *req,
 		return r;
 	l->slot = f->berth.slot;
 	r = live_layers_open(b, req, &f->berth, &l->job.mount, &f->layers, e);
+	if (r == ERR_NONE)
+		fill_husk(l, req, f);
 	if (r == ERR_NONE)
 		r = cgroup_make(&b->cgroups, l->id, &limits,
 				berth_uid(l->slot, 65533), e);
@@ -556,7 +613,7 @@ static void on_disk_turn(void *arg)
 	if (disk_turns(l) || start_now(l, &l->want, &e) == ERR_NONE)
 		return;
 	log_err(l->id, &e);
-	l->failure = (struct spawn_report){.step = SPAWN_MOUNTS};
+	l->refused = e.code;
 	live_end(l);
 }
 

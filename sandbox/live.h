@@ -38,6 +38,7 @@ struct live {
 	int disk; /* the image's mount, so that it can be forsaken; or -1 */
 	struct loop_timer timer; /* start deadline; then clean-up retries */
 	struct spawn_report failure;
+	enum err refused; /* before there was any process */
 	bool destroy; /* its files go too */
 	bool queued;  /* it starts when what it needs is made */
 	struct live_wait *waits;
@@ -59,6 +60,10 @@ FALLIBLE enum err live_start(struct broker *b, struct peer *peer,
 /** live_resume(b): Go on with the starts that waited for a maker, the oldest
  * first, as far as there is what they need. */
 void live_resume(struct broker *b);
+
+/** live_refusal_step(code, req): What a START that is refused with ${code}
+ * is answered as its step. */
+uint32_t live_refusal_step(enum err code, const struct broker_req *req);
 
 /** live_wait(l, peer, req): Answer ${req} at the next turn of its state. */
 FALLIBLE enum err live_wait(struct live *l, struct peer *peer,

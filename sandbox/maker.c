@@ -16,14 +16,14 @@
 #include "sandbox/parcel.h"
 
 enum maker_kind { MAKER_BERTH = 1, MAKER_DISK, MAKER_KEEPER, MAKER_FORSAKE };
-enum { FD_SOCKET = 3, FD_IMAGES, FD_KEEPER }; /* the child's */
+enum { FD_SOCKET = 3, FD_IMAGES, FD_KEEPER, FD_INIT }; /* the child's */
 
 /* An order, and the same with descriptors as its answer. */
 struct order {
 	uint32_t kind;       /* enum maker_kind */
 	uint32_t slot;       /* MAKER_BERTH */
 	uint32_t generation; /* MAKER_DISK: of what limits */
-	int32_t pid;         /* MAKER_KEEPER: the answer */
+	int32_t pid;         /* the answer: of the keeper, of a husk */
 	uint32_t err;
 };
 
@@ -45,15 +45,43 @@ static bool receive_one(int from, struct parcel *p, int flags)
 
 /* ---- the child ---- */
 
-static enum err make_berth(struct parcel *p, struct errinfo *e)
+/* Only where it can get into its cgroups without a wait. */
+static void add_husk(const struct broker *b, const struct berth *berth,
+		     struct parcel *p)
 {
-	struct berth b;
-	enum err r = berth_make(p->order.slot, &b, e);
+	const struct spawn_plan plan = {
+	    .mounts = {.point = b->point,
+		       .root_uid = berth_uid(berth->slot, 0)},
+	    .net_ns = berth->net_ns,
+	    .user_ns = berth->user_ns,
+	    .init_program = FD_INIT,
+	    .filter = &b->filter};
+	struct spawn_child husk;
+	struct errinfo e;
 
-	if (r == ERR_NONE)
-		p->fds = (struct parcel_fds){{b.user_ns, b.disk_ns, b.net_ns},
-					     3};
-	return r;
+	if (!cgroup_moves_fast(&b->cgroups))
+		return;
+	if (spawn_husk(&plan, &husk, &e) != ERR_NONE) {
+		log_err("husk", &e);
+		return;
+	}
+	p->order.pid = husk.pid;
+	p->fds.at[p->fds.n++] = husk.pidfd;
+	p->fds.at[p->fds.n++] = husk.go;
+	p->fds.at[p->fds.n++] = husk.report;
+}
+
+static enum err make_berth(const struct broker *b, struct parcel *p,
+			   struct errinfo *e)
+{
+	struct berth n;
+	enum err r = berth_make(p->order.slot, &n, e);
+
+	if (r != ERR_NONE)
+		return r;
+	p->fds = (struct parcel_fds){{n.user_ns, n.disk_ns, n.net_ns}, 3};
+	add_husk(b, &n, p);
+	return ERR_NONE;
 }
 
 /* The order has the template. */
@@ -83,15 +111,16 @@ static enum err make_keeper(struct parcel *p, const char *empty,
 	return ERR_NONE;
 }
 
-static enum err make(struct parcel *p, const char *empty, struct errinfo *e)
+static enum err make(const struct broker *b, struct parcel *p,
+		     struct errinfo *e)
 {
 	switch ((enum maker_kind)p->order.kind) {
 	case MAKER_BERTH:
-		return make_berth(p, e);
+		return make_berth(b, p, e);
 	case MAKER_DISK:
 		return make_disk(p, e);
 	case MAKER_KEEPER:
-		return make_keeper(p, empty, e);
+		return make_keeper(p, b->empty, e);
 	case MAKER_FORSAKE:
 		break;
 	}
@@ -100,15 +129,17 @@ static enum err make(struct parcel *p, const char *empty, struct errinfo *e)
 
 noreturn static void maker_main(const struct broker *b, int socket_fd)
 {
-	int keeper = fcntl(b->keeper_program, F_DUPFD_CLOEXEC, FD_KEEPER + 1);
-	int images = fcntl(b->sandboxes, F_DUPFD_CLOEXEC, FD_KEEPER + 1);
+	int keeper = fcntl(b->keeper_program, F_DUPFD_CLOEXEC, FD_INIT + 1);
+	int images = fcntl(b->sandboxes, F_DUPFD_CLOEXEC, FD_INIT + 1);
+	int init = fcntl(b->init_program, F_DUPFD_CLOEXEC, FD_INIT + 1);
 	struct parcel p;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "warrend-maker");
-	if (keeper < 0 || images < 0 || dup2(socket_fd, FD_SOCKET) < 0 ||
-	    dup2(images, FD_IMAGES) < 0 || dup2(keeper, FD_KEEPER) < 0 ||
-	    close_range(FD_KEEPER + 1, ~0U, 0) < 0)
+	if (keeper < 0 || images < 0 || init < 0 ||
+	    dup2(socket_fd, FD_SOCKET) < 0 || dup2(images, FD_IMAGES) < 0 ||
+	    dup2(keeper, FD_KEEPER) < 0 || dup2(init, FD_INIT) < 0 ||
+	    close_range(FD_INIT + 1, ~0U, 0) < 0)
 		_exit(1);
 	while (receive_one(FD_SOCKET, &p, 0)) {
 		struct errinfo e;
@@ -120,7 +151,7 @@ noreturn static void maker_main(const struct broker *b, int socket_fd)
 			parcel_close(&p.fds);
 			continue;
 		}
-		r = make(&p, b->empty, &e);
+		r = make(b, &p, &e);
 		if (r != ERR_NONE)
 			log_err("maker", &e);
 		p.order.err = r;
@@ -156,20 +187,26 @@ void maker_stop(struct maker *m)
 static void take_berth(struct maker *m, struct parcel *p)
 {
 	struct berth_pool *pool = &m->broker->berths;
-	struct berth b = {.slot = p->order.slot};
+	struct berth b = BERTH_NONE;
 	int i = 0;
 
+	b.slot = p->order.slot;
 	while (i < m->nslots && m->slots[i] != b.slot)
 		i++;
 	must(i < m->nslots);
 	m->slots[i] = m->slots[--m->nslots];
-	if (p->order.err != ERR_NONE || p->fds.n != 3) {
+	if (p->order.err != ERR_NONE || p->fds.n < 3) {
 		berth_free_slot(pool, b.slot);
 		return;
 	}
 	b.user_ns = p->fds.at[0];
 	b.disk_ns = p->fds.at[1];
 	b.net_ns = p->fds.at[2];
+	if (p->fds.n == 6)
+		b.husk = (struct spawn_child){.pid = p->order.pid,
+					      .pidfd = p->fds.at[3],
+					      .go = p->fds.at[4],
+					      .report = p->fds.at[5]};
 	p->fds.n = 0;
 	berth_give(pool, &b);
 }

@@ -138,7 +138,8 @@ static int dev_node(int dev, const struct dev_node *n, uid_t owner)
 		   : fchmodat(dev, n->name, 0666, 0);
 }
 
-static int dev_tree(int root, const struct mount_plan *p)
+/* A tmpfs with the nodes at ${at}, which is seen by the name ${root}/dev. */
+static int dev_nodes(int root, int at, uid_t owner)
 {
 	static const struct dev_node nodes[] = {{"null", 3},
 						{"zero", 5},
@@ -152,16 +153,9 @@ static int dev_tree(int root, const struct mount_plan *p)
 	struct tmpfs t = {.bytes = 65536,
 			  .inodes = "64",
 			  .mode = "0755",
-			  .uid = p->root_uid,
+			  .uid = owner,
 			  .attrs = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC};
-	struct tmpfs shm = {.bytes = p->shm_bytes,
-			    .inodes = "16384",
-			    .mode = "1777",
-			    .uid = p->root_uid,
-			    .attrs = LAYER_ATTRS | MOUNT_ATTR_NOEXEC};
-	OWN(own_fd) int at = place(root, "dev");
 	OWN(own_fd) int dev = -1;
-	OWN(own_fd) int at_shm = -1;
 
 	if (at < 0 || tmpfs_at(at, &t) < 0)
 		return -1;
@@ -169,13 +163,24 @@ static int dev_tree(int root, const struct mount_plan *p)
 	if (dev < 0 || mkdirat(dev, "shm", 0755) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
-		if (dev_node(dev, &nodes[i], p->root_uid) < 0)
+		if (dev_node(dev, &nodes[i], owner) < 0)
 			return -1;
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
 		if (symlinkat(links[i][0], dev, links[i][1]) < 0)
 			return -1;
-	at_shm = place(dev, "shm");
-	return at_shm < 0 ? -1 : tmpfs_at(at_shm, &shm);
+	return STEAL_FD(dev);
+}
+
+static int dev_shm(int dev, const struct mount_plan *p)
+{
+	struct tmpfs shm = {.bytes = p->shm_bytes,
+			    .inodes = "16384",
+			    .mode = "1777",
+			    .uid = p->root_uid,
+			    .attrs = LAYER_ATTRS | MOUNT_ATTR_NOEXEC};
+	OWN(own_fd) int at = place(dev, "shm");
+
+	return at < 0 ? -1 : tmpfs_at(at, &shm);
 }
 
 /* The machine's own /usr, below what the image hides or adds there. */
@@ -229,14 +234,74 @@ static int attach_layers(const struct mount_plan *p)
 	return 0;
 }
 
-int mount_tree(const struct mount_plan *p)
+static int make_private(void)
+{
+	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+}
+
+void mount_stage_close(struct mount_stage *s)
+{
+	own_fd(&s->dev);
+	own_fd(&s->proc);
+}
+
+/* On a tmpfs over the point, which the layers will cover. */
+int mount_stage(const char *point, uid_t root_uid, struct mount_stage *out)
+{
+	OWN(own_fd) int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	OWN(own_fd) int root = -1;
+	OWN(own_fd) int at_dev = -1;
+	OWN(own_fd) int at_proc = -1;
+	OWN(mount_stage_close) struct mount_stage s = MOUNT_STAGE_NONE;
+
+	if (make_private() < 0 || fs < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "8", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	root = fsmount(fs, FSMOUNT_CLOEXEC, LAYER_ATTRS);
+	if (root < 0 ||
+	    move_mount(root, "", AT_FDCWD, point, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -1;
+	at_dev = place(root, "dev");
+	at_proc = place(root, "proc");
+	s.dev = dev_nodes(root, at_dev, root_uid);
+	if (s.dev < 0 || at_proc < 0 || mount_proc(root, at_proc) < 0)
+		return -1;
+	s.proc = place(root, "proc");
+	if (s.proc < 0)
+		return -1;
+	*out = s;
+	s = (struct mount_stage)MOUNT_STAGE_NONE;
+	return 0;
+}
+
+/* What is staged moves with all that is mounted in it. */
+static int take_stage(int root, const struct mount_stage *s)
+{
+	OWN(own_fd) int at_dev = place(root, "dev");
+	OWN(own_fd) int at_proc = place(root, "proc");
+
+	return at_dev < 0 || at_proc < 0 || mount_onto(s->dev, at_dev) < 0
+		   ? -1
+		   : mount_onto(s->proc, at_proc);
+}
+
+int mount_tree(const struct mount_plan *p, const struct mount_stage *stage)
 {
 	OWN(own_fd) int root = -1;
+	OWN(own_fd) int at = -1;
+	OWN(own_fd) int dev = -1;
 	OWN(own_fd) int proc = -1;
 
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    attach_layers(p) < 0 || root_tree(p, &root) < 0 ||
-	    dev_tree(root, p) < 0)
+	if ((stage == NULL && make_private() < 0) || attach_layers(p) < 0 ||
+	    root_tree(p, &root) < 0)
+		return -1;
+	if (stage != NULL)
+		return take_stage(root, stage) < 0 ? -1
+						   : dev_shm(stage->dev, p);
+	at = place(root, "dev");
+	dev = dev_nodes(root, at, p->root_uid);
+	if (dev < 0 || dev_shm(dev, p) < 0)
 		return -1;
 	proc = place(root, "proc");
 	return proc < 0 ? -1 : mount_proc(root, proc);

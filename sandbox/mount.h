@@ -29,13 +29,33 @@ struct mount_plan {
  */
 int mount_layer(int dir, const char *path, int user_ns);
 
+/* /dev and /proc, made before anything else of the sandbox is known. */
+struct mount_stage {
+	int dev;
+	int proc;
+};
+
+#define MOUNT_STAGE_NONE                                                       \
+	{                                                                      \
+		.dev = -1, .proc = -1                                          \
+	}
+
 /**
- * mount_tree(plan):
- * Build the tree at the point: overlay root, /usr, /tmp, /dev, /proc with
- * its masks. 0, or -1 with errno; nothing to undo: the namespace dies with
- * the caller. Threads: none. Blocks: about 1 ms.
+ * mount_stage(point, root_uid, out):
+ * Make them where the tree will be built. 0, or -1 with errno. Owns: ${out}
+ * is the caller's. Blocks: about 1 ms.
  */
-int mount_tree(const struct mount_plan *plan);
+int mount_stage(const char *point, uid_t root_uid, struct mount_stage *out);
+void mount_stage_close(struct mount_stage *s);
+
+/**
+ * mount_tree(plan, stage):
+ * Build the tree at the point: overlay root, /usr, /tmp, /dev, /proc with
+ * its masks; the last two from ${stage} unless it is NULL. 0, or -1 with
+ * errno; nothing to undo: the namespace dies with the caller. Threads: none.
+ * Blocks: about 1 ms, 0.4 ms with a stage.
+ */
+int mount_tree(const struct mount_plan *plan, const struct mount_stage *stage);
 
 /** mount_pivot(point): Make the tree at ${point} the root, drop the old. */
 int mount_pivot(const char *point);

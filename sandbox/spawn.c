@@ -6,13 +6,17 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/init_msg.h"
 #include "base/own.h"
 #include "sandbox/caps.h"
+#include "sandbox/child.h"
 #include "sandbox/limits.h"
+#include "sandbox/parcel.h"
 #include "sandbox/spawn.h"
 
 #define CAP_LAST 63
@@ -162,34 +166,69 @@ static enum spawn_step confine(const struct spawn_plan *p, int null,
 	return filter_load(p->filter) < 0 ? SPAWN_FILTER : SPAWN_OK;
 }
 
-noreturn static void child_main(const struct spawn_plan *p, int go, int report)
+/* Out of the way of what init gets. */
+static bool move_up(int *fd)
 {
-	char name[] = "warren-init";
-	char *const argv[] = {name, NULL};
-	char *const env[] = {NULL};
-	int proc_user = open("/proc/sys/user",
-			     O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	enum spawn_step step;
+	int up = fcntl(*fd, F_DUPFD_CLOEXEC, FD_HIGH);
+
+	own_fd(fd);
+	*fd = up;
+	return up >= 0;
+}
+
+/* What both ways of a start begin with; the host's, since it is hidden later. */
+struct opened {
+	int proc_user;
+	int null;
+};
+
+static struct opened open_first(int net_ns, int report)
+{
+	struct opened o = {.proc_user = open("/proc/sys/user",
+					     O_PATH | O_DIRECTORY | O_CLOEXEC),
+			   .null = open("/dev/null", O_RDWR | O_CLOEXEC)};
 
 	limits_signals(true);
-	if (proc_user < 0 || null < 0)
+	if (!move_up(&o.proc_user) || !move_up(&o.null))
 		fail(report, SPAWN_FDS);
-	if (setns(p->net_ns, CLONE_NEWNET) < 0)
+	if (setns(net_ns, CLONE_NEWNET) < 0)
 		fail(report, SPAWN_NET);
-	if (mount_tree(&p->mounts) < 0)
+	return o;
+}
+
+static void build(const struct spawn_plan *p, const struct mount_stage *stage,
+		  int report)
+{
+	if (mount_tree(&p->mounts, stage) < 0)
 		fail(report, SPAWN_MOUNTS);
 	if (mount_pivot(p->mounts.point) < 0)
 		fail(report, SPAWN_PIVOT);
 	if (sethostname("sandbox", 7) < 0)
 		fail(report, SPAWN_HOSTNAME);
-	if (wait_attached(go) < 0)
-		fail(report, SPAWN_ATTACHED);
-	step = confine(p, null, proc_user);
+}
+
+noreturn static void become(const struct spawn_plan *p, const struct opened *o,
+			    int report)
+{
+	char name[] = "warren-init";
+	char *const argv[] = {name, NULL};
+	char *const env[] = {NULL};
+	enum spawn_step step = confine(p, o->null, o->proc_user);
+
 	if (step != SPAWN_OK)
 		fail(report, step);
 	syscall(SYS_execveat, p->init_program, "", argv, env, AT_EMPTY_PATH);
 	fail(report, SPAWN_EXEC);
+}
+
+noreturn static void child_main(const struct spawn_plan *p, int go, int report)
+{
+	struct opened o = open_first(p->net_ns, report);
+
+	build(p, NULL, report);
+	if (wait_attached(go) < 0)
+		fail(report, SPAWN_ATTACHED);
+	become(p, &o, report);
 }
 
 void spawn_child_close(struct spawn_child *c)
@@ -250,4 +289,157 @@ enum err spawn_start(const struct spawn_plan *plan, struct spawn_child *child,
 				      .go = STEAL_FD(go[1]),
 				      .report = STEAL_FD(report[0])};
 	return ERR_NONE;
+}
+
+/* ---- husks ---- */
+
+/* The plan in a message: its numbers, then its descriptors as below. */
+struct orders {
+	uid_t root_uid;
+	uint64_t tmp_bytes;
+	uint64_t shm_bytes;
+	struct limits limits;
+	bool host_usr;
+};
+
+enum { ORDER_IMAGE, ORDER_FILES, ORDER_COUNT };
+enum { GO_KEEPER, GO_CGROUP, GO_COUNT };
+
+bool spawn_fill(const struct spawn_plan *p, const struct spawn_child *husk)
+{
+	const struct orders o = {.root_uid = p->mounts.root_uid,
+				 .tmp_bytes = p->mounts.tmp_bytes,
+				 .shm_bytes = p->mounts.shm_bytes,
+				 .limits = p->limits,
+				 .host_usr = p->mounts.usr_over >= 0};
+	struct parcel_fds fds = {{p->mounts.image, p->mounts.files},
+				 ORDER_COUNT};
+
+	if (o.host_usr) {
+		fds.at[fds.n++] = p->mounts.usr_over;
+		fds.at[fds.n++] = p->mounts.usr;
+	}
+	return parcel_send(husk->go, &o, sizeof(o), &fds, MSG_DONTWAIT);
+}
+
+bool spawn_go(const struct spawn_child *husk, int keeper, int cgroup)
+{
+	const struct parcel_fds fds = {{keeper, cgroup}, GO_COUNT};
+
+	return parcel_send(husk->go, "g", 1, &fds, MSG_DONTWAIT);
+}
+
+static int take_go(int socket_fd, struct spawn_plan *p)
+{
+	struct parcel_fds fds;
+	char c;
+
+	if (!parcel_receive(socket_fd, &c, 1, &fds, 0) || fds.n != GO_COUNT ||
+	    !move_up(&fds.at[GO_KEEPER]) || !move_up(&fds.at[GO_CGROUP]))
+		return -1;
+	p->keeper = fds.at[GO_KEEPER];
+	p->cgroup = fds.at[GO_CGROUP];
+	return 0;
+}
+
+static bool take_orders(int socket_fd, struct spawn_plan *p)
+{
+	struct orders o;
+	struct parcel_fds fds;
+
+	if (!parcel_receive(socket_fd, &o, sizeof(o), &fds, 0) ||
+	    fds.n != ORDER_COUNT + (o.host_usr ? 2 : 0))
+		return false;
+	for (int i = 0; i < fds.n; i++)
+		if (!move_up(&fds.at[i]))
+			return false;
+	p->limits = o.limits;
+	p->mounts.image = fds.at[ORDER_IMAGE];
+	p->mounts.files = fds.at[ORDER_FILES];
+	p->mounts.usr_over = o.host_usr ? fds.at[ORDER_COUNT] : -1;
+	p->mounts.usr = o.host_usr ? fds.at[ORDER_COUNT + 1] : -1;
+	p->mounts.root_uid = o.root_uid;
+	p->mounts.tmp_bytes = o.tmp_bytes;
+	p->mounts.shm_bytes = o.shm_bytes;
+	return true;
+}
+
+/* All but what a husk needs: its maker's sockets would look open else. */
+static bool close_others(int *const *keep, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!move_up(keep[i]))
+			return false;
+	if (close_range(3, FD_HIGH - 1, 0) < 0)
+		return false;
+	for (int fd = FD_HIGH, top = FD_HIGH + 64; fd < top; fd++) {
+		bool kept = false;
+
+		for (int i = 0; i < n; i++)
+			kept = kept || *keep[i] == fd;
+		if (!kept)
+			close(fd);
+	}
+	return close_range(FD_HIGH + 64, ~0U, 0) == 0;
+}
+
+noreturn static void husk_main(struct spawn_plan *p, int go, int report)
+{
+	int *const keep[] = {&go, &report, &p->net_ns, &p->user_ns,
+			     &p->init_program};
+	struct mount_stage stage;
+	struct opened o;
+
+	if (!close_others(keep, sizeof(keep) / sizeof(keep[0])))
+		fail(report, SPAWN_FDS);
+	o = open_first(p->net_ns, report);
+	if (mount_stage(p->mounts.point, p->mounts.root_uid, &stage) < 0)
+		fail(report, SPAWN_MOUNTS);
+	/* Never needed: the broker has ended, or ends it. */
+	if (!take_orders(go, p))
+		_exit(0);
+	build(p, &stage, report);
+	if (take_go(go, p) < 0)
+		fail(report, SPAWN_ATTACHED);
+	become(p, &o, report);
+}
+
+enum err spawn_husk(const struct spawn_plan *plan, struct spawn_child *child,
+		    struct errinfo *e)
+{
+	OWN(close_pair) int go[2] = {-1, -1};
+	OWN(close_pair) int report[2] = {-1, -1};
+	struct spawn_plan copy = *plan;
+	int pidfd = -1;
+	struct clone_args a = {
+	    .flags = CLONE_PIDFD | CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID |
+		     CLONE_NEWIPC | CLONE_NEWUTS,
+	    .pidfd = (__u64)(uintptr_t)&pidfd,
+	};
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0 ||
+	    pipe2(report, O_CLOEXEC) < 0)
+		return err_set(e, ERR_IO, errno, "husk");
+	pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a));
+	if (pid < 0)
+		return err_set(e, ERR_IO, errno, "clone3");
+	if (pid == 0)
+		husk_main(&copy, go[0], report[1]);
+	*child = (struct spawn_child){.pid = pid,
+				      .pidfd = pidfd,
+				      .go = STEAL_FD(go[1]),
+				      .report = STEAL_FD(report[0])};
+	return ERR_NONE;
+}
+
+void spawn_husk_end(struct spawn_child *husk)
+{
+	siginfo_t si;
+
+	if (husk->pidfd < 0)
+		return;
+	child_signal(husk->pidfd, SIGKILL);
+	waitid(P_PIDFD, (id_t)husk->pidfd, &si, WEXITED);
+	spawn_child_close(husk);
 }

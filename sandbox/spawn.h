@@ -8,6 +8,7 @@
 #ifndef SANDBOX_SPAWN_H
 #define SANDBOX_SPAWN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -73,6 +74,32 @@ struct spawn_report {
  */
 FALLIBLE enum err spawn_start(const struct spawn_plan *plan,
 			      struct spawn_child *child, struct errinfo *e);
+
+/**
+ * spawn_husk(plan, child, e):
+ * A process that has its namespaces, /dev and /proc before anything is known
+ * of its sandbox but net_ns, user_ns, init_program, filter, point and
+ * root_uid. It waits on ${child->go} for spawn_fill(); then it goes on as
+ * after spawn_start(), but is in no cgroup of the sandbox yet. It is a child
+ * of our own parent, so that a maker can make it for the broker.
+ * Owns, Errors, Blocks: as spawn_start().
+ */
+FALLIBLE enum err spawn_husk(const struct spawn_plan *plan,
+			     struct spawn_child *child, struct errinfo *e);
+
+/**
+ * spawn_fill(plan, husk): Tell it the rest but keeper and cgroup; it builds
+ * its tree. False: it has died. The descriptors stay the caller's.
+ */
+bool spawn_fill(const struct spawn_plan *plan, const struct spawn_child *husk);
+
+/** spawn_go(husk, keeper, cgroup): It is in its cgroups: it confines itself.
+ * False: it has died; its report may tell why. */
+bool spawn_go(const struct spawn_child *husk, int keeper, int cgroup);
+
+/** spawn_husk_end(husk): One that is not needed; reaps it if it is our
+ * child. Fine for SPAWN_CHILD_NONE. */
+void spawn_husk_end(struct spawn_child *husk);
 
 /** spawn_child_close(c): The descriptors; not the process. */
 void spawn_child_close(struct spawn_child *c);

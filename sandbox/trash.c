@@ -16,6 +16,7 @@
 
 #define PREFIX "trash."
 #define WAIT_MS 20
+#define RETRY_MS 1000
 #define RM_WORDS 4
 
 struct trash_job {
@@ -66,16 +67,14 @@ static enum err job_start(struct trash *t, char *const *argv, struct errinfo *e)
 	return ERR_NONE;
 }
 
-/* rm -rf of all that wait. What fails is swept by the next broker. */
-static void remove_all(void *arg)
+/* rm -rf of all that wait. */
+static enum err start_rm(struct trash *t, struct errinfo *e)
 {
-	struct trash *t = arg;
 	char rm[] = "rm", flags[] = "-rf", one[] = "--one-file-system",
 	     end[] = "--";
 	char *argv[RM_WORDS + TRASH_BATCH + 1] = {rm, flags, one, end};
 	OWN(buf_free) struct buf paths = BUF_INIT(1U << 20);
 	size_t at[TRASH_BATCH];
-	struct errinfo e;
 
 	for (int i = 0; i < t->n; i++) {
 		at[i] = paths.len;
@@ -83,25 +82,38 @@ static void remove_all(void *arg)
 			 t->names[i]);
 		buf_addc(&paths, '\0');
 	}
-	if (!buf_ok(&paths)) {
-		log_line(LOG_ERROR, "no memory to remove files");
-	} else {
-		for (int i = 0; i < t->n; i++)
-			argv[RM_WORDS + i] = paths.data + at[i];
-		if (job_start(t, argv, &e) != ERR_NONE)
-			log_err("remove files", &e);
+	if (!buf_ok(&paths))
+		return err_set(e, ERR_NOMEM, 0, "paths");
+	for (int i = 0; i < t->n; i++)
+		argv[RM_WORDS + i] = paths.data + at[i];
+	return job_start(t, argv, e);
+}
+
+static void remove_all(void *arg)
+{
+	struct trash *t = arg;
+	struct errinfo e;
+
+	if (start_rm(t, &e) == ERR_NONE) {
+		t->n = 0;
+		return;
 	}
-	t->n = 0;
+	log_err("remove files", &e);
+	loop_timer_set(&t->broker->loop, &t->timer, clock_mono_ms() + RETRY_MS,
+		       remove_all, t);
 }
 
 static void add(struct trash *t, const char *name)
 {
 	must(strlen(name) <= TRASH_NAME_MAX);
-	memcpy(t->names[t->n++], name, strlen(name) + 1);
 	if (t->n == TRASH_BATCH) {
 		loop_timer_del(&t->broker->loop, &t->timer);
 		remove_all(t);
-	} else if (!t->timer.armed) {
+	}
+	if (t->n == TRASH_BATCH) /* nothing can be started: a sweep takes it */
+		return;
+	memcpy(t->names[t->n++], name, strlen(name) + 1);
+	if (!t->timer.armed) {
 		loop_timer_set(&t->broker->loop, &t->timer,
 			       clock_mono_ms() + WAIT_MS, remove_all, t);
 	}

@@ -337,6 +337,18 @@ class Stack:
         self.process.kill()
         self.process.wait()
 
+    def makers(self):
+        """The pids of the broker's makers."""
+        pid = self.process.pid
+        with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+            children = file.read().split()
+        found = []
+        for child in children:
+            with open(f'/proc/{child}/comm', encoding='ascii') as file:
+                if file.read() == 'warrend-maker\n':
+                    found.append(int(child))
+        return found
+
     def stop(self):
         """SIGTERM; True when it ended well."""
         if self.process.poll() is None:
