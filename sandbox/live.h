@@ -39,8 +39,8 @@ struct live {
 	struct loop_timer timer; /* start deadline; then clean-up retries */
 	struct spawn_report failure;
 	enum err refused; /* before there was any process */
-	bool destroy; /* its files go too */
-	bool queued;  /* it starts when what it needs is made */
+	bool destroy;     /* its files go too */
+	bool queued;      /* it starts when what it needs is made */
 	struct live_wait *waits;
 	struct live *next;
 };

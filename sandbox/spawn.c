@@ -176,7 +176,7 @@ static bool move_up(int *fd)
 	return up >= 0;
 }
 
-/* What both ways of a start begin with; the host's, since it is hidden later. */
+/* What both ways of a start begin with: the host's, hidden later. */
 struct opened {
 	int proc_user;
 	int null;
