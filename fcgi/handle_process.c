@@ -144,7 +144,7 @@ static void process_failed(struct process_new *x)
 	retry_drop(rq, &x->retry);
 }
 
-/* The first try started it. */
+/* Another call with the same key was quicker to start it. */
 static enum err process_taken_up(struct process_new *x, struct errinfo *e)
 {
 	struct keeper_item item;
@@ -226,7 +226,7 @@ static enum err process_launch(struct process_new *x, struct errinfo *e)
 		return r;
 	process_old_forget(x);
 	r = exec_body_start(&x->link, x->body, &s, &x->pid, e);
-	if (r == ERR_EXISTS && !x->retry.first)
+	if (r == ERR_EXISTS && x->retry.key != NULL)
 		r = process_taken_up(x, e);
 	else if (r != ERR_NONE && !rq->broken)
 		process_failed(x);
