@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 
 import { getSandbox } from '../../clients/js/index.js';
-import { findProcesses } from './lib/hostproc.mjs';
+import { findProcesses, findPrograms } from './lib/hostproc.mjs';
 import * as server from './lib/server.mjs';
 import { fetchRaw, guest, uniqueName, until } from './stack.mjs';
 
@@ -33,7 +33,7 @@ const open = () => getSandbox(uniqueName(),
 	{ url: stack.url, apiKey: stack.apiKey });
 
 /** Pids of this stack's ${program}. */
-const mine = (program) => findProcesses(program,
+const mine = (program) => findPrograms(program,
 	(words) => words.includes(stack.data));
 
 /** Kills one of ${program} and waits until another one is in its place. */

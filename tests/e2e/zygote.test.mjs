@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { findProcesses } from './lib/hostproc.mjs';
+import { findProcesses, findPrograms, parentOf } from './lib/hostproc.mjs';
 import { timed, until, useStack, within } from './stack.mjs';
 
 const MIB = 1 << 20;
@@ -330,18 +330,12 @@ for (const [language, say] of Object.entries(LANGUAGES)) {
 
 /** Pids of this stack's zygotes: children of its broker. */
 function zygotesOf(program) {
-	const broker = readFileSync(path.join(stack.data, 'warrend.pid'), 'utf8')
-		.trim();
+	const [broker] = findPrograms('warrend',
+		(words) => words.includes(stack.data));
 
 	return findProcesses(program, (words) =>
-		words.some((word) => /zygote/.test(word))).filter((pid) => {
-		try {
-			return readFileSync(`/proc/${pid}/status`, 'utf8')
-				.includes(`PPid:\t${broker}\n`);
-		} catch {
-			return false;
-		}
-	});
+		words.some((word) => /zygote/.test(word)))
+		.filter((pid) => parentOf(pid) === broker);
 }
 
 /** What pipes and sockets a process has open. */

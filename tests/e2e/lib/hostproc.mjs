@@ -24,6 +24,24 @@ export function findProcesses(program, match = () => true) {
 		});
 }
 
+export function parentOf(pid) {
+	try {
+		const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+
+		return Number(/^PPid:\t(\d+)$/m.exec(status)[1]);
+	} catch {
+		return 0;
+	}
+}
+
+/** Those of findProcesses() that no other of them is the parent of: a broker
+ * without the children that work for it under its name. */
+export function findPrograms(program, match) {
+	const pids = findProcesses(program, match);
+
+	return pids.filter((pid) => !pids.includes(parentOf(pid)));
+}
+
 export const keepersOf = (sandboxId) =>
 	findProcesses('warren-keeper',
 		(words) => words.some((word) => word.includes(sandboxId)));
