@@ -91,6 +91,8 @@ enum err context_create(struct request *rq, struct errinfo *e)
 		return r;
 	id_uuid(again.row.made);
 	r = retry_begin(rq, rq->sandbox.id, &again, e);
+	if (r == ERR_NONE)
+		r = retry_wait(rq, &again, e);
 	if (r == ERR_NONE && retry_answered(&again))
 		return retry_replay(rq, &again, e);
 	want.cwd = body.cwd;

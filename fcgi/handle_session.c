@@ -177,6 +177,8 @@ enum err session_create(struct request *rq, struct errinfo *e)
 	if (in.id != NULL)
 		memcpy(again.row.made, in.id, strlen(in.id) + 1);
 	r = retry_begin(rq, rq->sandbox.id, &again, e);
+	if (r == ERR_NONE)
+		r = retry_wait(rq, &again, e);
 	if (r == ERR_NONE && retry_answered(&again))
 		return retry_replay(rq, &again, e);
 	if (r != ERR_NONE)

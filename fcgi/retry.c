@@ -1,10 +1,15 @@
 #include <sodium.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/retry.h"
+
+#define STEP_MS 20
+#define PATIENCE_MS 3000
 
 static const char *retry_key(const struct request *rq)
 {
@@ -69,6 +74,23 @@ enum err retry_begin(struct request *rq, const char *scope, struct retry *x,
 		return ERR_NONE;
 	return err_http_fail(rq, e, HTTP_IDEMPOTENCY_KEY_REUSED,
 			     "This Idempotency-Key came with another request");
+}
+
+enum err retry_wait(struct request *rq, struct retry *x, struct errinfo *e)
+{
+	const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+	int64_t until = clock_mono_ms() + PATIENCE_MS;
+	enum err r = ERR_NONE;
+
+	while (r == ERR_NONE && x->key != NULL && !x->first &&
+	       !retry_answered(x) && clock_mono_ms() < until &&
+	       !answer_gone(rq)) {
+		nanosleep(&step, NULL);
+		node_retry_free(&x->row);
+		r = node_retry_begin(rq->store, x->scope, x->key, &x->row,
+				     &x->first, e);
+	}
+	return r;
 }
 
 bool retry_answered(const struct retry *x)

@@ -41,6 +41,14 @@ void retry_free(struct retry *x);
 FALLIBLE enum err retry_begin(struct request *rq, const char *scope,
 			      struct retry *x, struct errinfo *e);
 
+/**
+ * retry_wait(rq, x, e):
+ * The first try may be at it: give it a moment to answer. After that it is
+ * over, or its worker is; or it came to nothing and this is the first one.
+ */
+FALLIBLE enum err retry_wait(struct request *rq, struct retry *x,
+			     struct errinfo *e);
+
 /** retry_asked(rq): There is such a header. */
 bool retry_asked(const struct request *rq);
 
