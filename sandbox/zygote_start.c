@@ -86,7 +86,8 @@ static int make_tree(const struct start_plan *p)
 				  .tmp_bytes = TMP_BYTES,
 				  .shm_bytes = TMP_BYTES};
 
-	return files < 0 || mount_tree(&plan, NULL) < 0 ? -1 : mount_pivot(p->point);
+	return files < 0 || mount_tree(&plan, NULL) < 0 ? -1
+							: mount_pivot(p->point);
 }
 
 static int arrange_fds(const struct start_plan *p)
