@@ -33,12 +33,7 @@ class Display:
         """Send value as a result. What its __repr__ raises is raised here."""
         ipython = self.shell.ipython
         if ipython is not None:
-            self.shell.formatting = True
-            try:
-                data, _metadata = ipython.display_formatter.format(value)
-            finally:
-                self.shell.formatting = False
-            data = dict(data)
+            data = self._format(ipython, value)
         else:
             data = bundle(value)
         extra = {}
@@ -55,6 +50,19 @@ class Display:
                 pass
         if data:
             self.publish(data, extra, display)
+
+    def _format(self, ipython, value):
+        """IPython's bundle; a form that fails is told on stderr."""
+        failed = self.shell.failed = []
+        try:
+            data, _metadata = ipython.display_formatter.format(value)
+        finally:
+            self.shell.failed = None
+        if failed and "text/plain" not in data:
+            repr(value)  # raises, as it does without IPython
+        for exc in failed:
+            print(f"{type(exc).__name__}: {exc}", file=sys.stderr)
+        return dict(data)
 
     def publish(self, data, extra=None, display=True):
         """Send a bundle; without a run its text goes to stdout instead."""

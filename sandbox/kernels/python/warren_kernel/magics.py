@@ -78,10 +78,10 @@ def _make(shell, base):
 
         def showtraceback(self, exc_tuple=None, **kwargs):
             exc = (exc_tuple or sys.exc_info())[1]
-            if shell.formatting:  # one form of a value; others are shown
-                print(f"{type(exc).__name__}: {exc}", file=sys.stderr)
-            else:
+            if shell.failed is None:
                 shell.error(exc)
+            else:  # one form of a value: see Display._format
+                shell.failed.append(exc)
 
         def showsyntaxerror(self, *args, **kwargs):
             shell.error(sys.exc_info()[1])

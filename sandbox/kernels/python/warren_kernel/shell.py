@@ -34,7 +34,7 @@ class Shell:
         self.ipython = None
         self.show = None
         self.error = None
-        self.formatting = False
+        self.failed = None
         self._last = {"_": "", "__": "", "___": ""}
         self._futures = 0
         self._loop = None
