@@ -70,15 +70,17 @@ end_programs() {
 
 # What a serve left running that was killed itself; true if there was any.
 end_leftovers() {
-	local pid found=1
-	pid=$(pid_of warrend)
-	if runs_here "$pid" "$data/bin/warrend"; then
-		say "Stopping warrend (pid $pid), left over from a run before"
-		end_group "$pid" 20
+	local pid found=1 broker nginx
+	broker=$(pid_of warrend)
+	nginx=$(pid_of nginx)
+	if runs_here "$broker" "$data/bin/warrend"; then
+		say "Stopping warrend (pid $broker), left over from a run before"
+		end_group "$broker" 20
+		rm -rf --one-file-system "$run"
 		found=0
 	fi
 	end_programs TERM warren-fcgi warren-recorder
-	pid=$(pid_of nginx)
+	pid=$nginx
 	if runs_here "$pid" "$data/nginx/nginx.conf"; then
 		say "Stopping nginx (pid $pid), left over from a run before"
 		end_group "$pid" 5
@@ -89,6 +91,30 @@ end_leftovers() {
 	fi
 	rm -f "$run"/{serve,warrend,nginx}.pid "$data/nginx/nginx.pid"
 	return "$found"
+}
+
+# has_programs NAME: some run this program of D/bin.
+has_programs() {
+	[[ -n $(find /proc/[0-9]*/exe -lname "$data/bin/$1*" -print -quit \
+		2>/dev/null) ]]
+}
+
+# Sandboxes outlive a broker that was killed: the next one takes them up, and
+# ends them when it ends.
+end_sandboxes() {
+	local before i
+	has_programs warren-keeper && [[ -x $data/bin/warrend ]] || return 1
+	say "Stopping sandboxes, left over from a run before"
+	before=$(stat -c %s "$data/warrend.log")
+	start_broker
+	for ((i = 0; i < 200; i++)); do
+		! tail -c "+$((before + 1))" "$data/warrend.log" |
+			grep 'warrend ready' >/dev/null || break
+		kill -0 "$broker" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	end_group "$broker" 25
+	rm -rf --one-file-system "$run"
 }
 
 # kill_group_of NAME SIGNAL GROUP: if a process of that name is in the group.
@@ -315,7 +341,7 @@ end_watcher() {
 }
 
 stop_running() {
-	local pid
+	local pid ended=
 	if [[ -e $data/serve.lock ]]; then
 		exec 9>>"$data/serve.lock"
 		if ! flock -n 9; then
@@ -330,7 +356,11 @@ stop_running() {
 	pid=$(pid_of serve)
 	if runs_here "$pid" 'serve '; then
 		end_watcher "$pid"
-	elif end_leftovers; then
+		return
+	fi
+	! end_leftovers || ended=1
+	! end_sandboxes || ended=1
+	if [[ -n $ended ]]; then
 		say "Warren on $data is stopped"
 	elif [[ -d $data ]]; then
 		say "Warren does not run on $data"

@@ -54,6 +54,11 @@ function start(...options) {
 	return serve;
 }
 
+const open = async () => getSandbox('kept', {
+	url: `http://localhost:${port}`,
+	apiKey: (await readFile(path.join(data, 'default.key'), 'utf8')).trim(),
+});
+
 before(async () => {
 	if (skip)
 		return;
@@ -79,11 +84,7 @@ test('a start with umask 077 serves, and so does the next', limit, async () => {
 	const { mode } = await stat(path.join(data, 'run-dir'));
 	assert.equal(mode & 0o777, 0o644);
 	assert.equal((await stat(runDir)).mode & 0o777, 0o755);
-	const sandbox = getSandbox('umask', {
-		url: `http://localhost:${port}`,
-		apiKey: (await readFile(path.join(data, 'default.key'), 'utf8'))
-			.trim(),
-	});
+	const sandbox = await open();
 	assert.equal((await sandbox.exec('umask; yes | head -n 1')).stdout,
 		'0022\ny\n');
 	await server.stop(data);
@@ -155,6 +156,17 @@ test('--stop finds what runs on a directory that was removed', limit,
 		await server.stop(data);
 		await assertNothingRuns();
 		assert.ok(!existsSync(data));
+	});
+
+test('--stop ends what kill -9 of serve and of the broker left', limit,
+	async () => {
+		await server.start({ port, data });
+		await (await open()).startProcess('sleep 1000');
+		for (const name of ['serve', 'warrend'])
+			process.kill(Number(await readFile(
+				`${runDir}/${name}.pid`)), 'SIGKILL');
+		await server.stop(data);
+		await assertNothingRuns();
 	});
 
 test('names that are refused make no directory', limit, async () => {
