@@ -3,7 +3,7 @@
  * other calls quick, memory and descriptors where they were.
  */
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import http from 'node:http';
 import { test } from 'node:test';
 
@@ -27,9 +27,20 @@ const workers = () => findProcesses('warren-fcgi',
 const blind = () => (stack.data === undefined || process.getuid() !== 0) &&
 	'needs root and the data directory';
 
+function linkOf(path) {
+	try {
+		return readlinkSync(path);
+	} catch {
+		return 'gone';
+	}
+}
+
+/** Descriptors but those of databases, which are kept for later calls. */
 function fdsOf(pids) {
-	return pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length)
-		.reduce((sum, n) => sum + n, 0);
+	return pids.flatMap((pid) => readdirSync(`/proc/${pid}/fd`)
+		.map((fd) => linkOf(`/proc/${pid}/fd/${fd}`))
+		.filter((link) => link !== 'gone' && !link.includes('.db')))
+		.length;
 }
 
 function rssOf(pids) {
