@@ -469,8 +469,8 @@ static void on_refill(void *arg)
 	bool more = net_refill(&b->net);
 
 	disk_tick(&b->disks);
-	maker_refill(&b->maker);
-	maker_refill(&b->disk_maker);
+	maker_refill(b, MAKER_BERTHS);
+	maker_refill(b, MAKER_DISKS);
 	live_resume(b);
 	loop_timer_set(&b->loop, &b->refill,
 		       clock_mono_ms() + (more ? REFILL_MS : REFILL_IDLE_MS),
@@ -486,9 +486,9 @@ void broker_poke(struct broker *b)
 		return;
 	if (b->berths.nready < BERTHS_READY / 2 ||
 	    b->keepers.nready < SEATS_READY / 2)
-		maker_refill(&b->maker);
+		maker_refill(b, MAKER_BERTHS);
 	if (b->disks.spares.nready < DISK_SPARES / 2)
-		maker_refill(&b->disk_maker);
+		maker_refill(b, MAKER_DISKS);
 	if (!b->refill.armed || b->refill.at_ms > later)
 		loop_timer_set(&b->loop, &b->refill, later, on_refill, b);
 }
@@ -571,10 +571,7 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 	if (r != ERR_NONE)
 		return r;
 	b->trash = (struct trash){.broker = b};
-	b->maker = (struct maker){.broker = b, .watch = LOOP_WATCH_INIT};
-	b->disk_maker = b->ender = b->maker;
-	b->disk_maker.duty = MAKER_MAKES_DISKS;
-	b->ender.duty = MAKER_ENDS;
+	maker_init(b);
 	disk_root_open(&b->disks, b->sandboxes, b->images,
 		       conf->disk_overcommit);
 	r = net_open(&b->net, b, e);
@@ -620,9 +617,7 @@ void broker_run(struct broker *b)
 		loop_step(&b->loop, 50);
 	loop_timer_del(&b->loop, &b->refill);
 	net_close(&b->net);
-	maker_stop(&b->maker);
-	maker_stop(&b->disk_maker);
-	maker_stop(&b->ender);
+	maker_stop(b);
 	while (b->keepers.nready > 0)
 		keeper_seat_end(&b->keepers.ready[--b->keepers.nready]);
 	berth_pool_close(&b->berths);

@@ -67,9 +67,7 @@ struct broker {
 	struct berth_pool berths;
 	struct disk_root disks;
 	struct net net;
-	struct maker maker;
-	struct maker disk_maker;
-	struct maker ender;
+	struct maker makers[MAKERS];
 	struct keeper_pool keepers;
 	struct loop_timer refill;
 	struct filter filter;

@@ -151,7 +151,7 @@ static void let_disk_go(struct live *l)
 {
 	if (l->disk < 0)
 		return;
-	if (l->destroy && !maker_forsake(&l->broker->ender, &l->disk))
+	if (l->destroy && !maker_forsake(l->broker, &l->disk))
 		disk_forsake(&l->broker->disks, l->disk);
 	own_fd(&l->disk);
 }

@@ -176,12 +176,28 @@ static void forget(struct maker *m)
 	m->pid = 0;
 }
 
-void maker_stop(struct maker *m)
+static void end(struct maker *m)
 {
 	if (m->pid == 0)
 		return;
 	kill(m->pid, SIGKILL);
 	forget(m);
+}
+
+void maker_stop(struct broker *b)
+{
+	for (int i = 0; i < MAKERS; i++)
+		end(&b->makers[i]);
+}
+
+void maker_init(struct broker *b)
+{
+	static const enum maker_duty duties[MAKERS] = {
+	    MAKER_BERTHS, MAKER_BERTHS, MAKER_DISKS, MAKER_ENDS};
+
+	for (int i = 0; i < MAKERS; i++)
+		b->makers[i] = (struct maker){
+		    .broker = b, .duty = duties[i], .watch = LOOP_WATCH_INIT};
 }
 
 static void take_berth(struct maker *m, struct parcel *p)
@@ -244,7 +260,7 @@ static bool take_one(struct maker *m)
 	if (!receive_one(m->watch.fd, &p, MSG_DONTWAIT)) {
 		if (errno != EAGAIN) {
 			log_line(LOG_ERROR, "the maker ended");
-			maker_stop(m);
+			end(m);
 		}
 		return false;
 	}
@@ -300,12 +316,32 @@ static bool ask(struct maker *m, const struct parcel *p)
 	return send_one(m->watch.fd, p, MSG_DONTWAIT);
 }
 
+struct asked {
+	int berths;
+	int disks;
+	int keepers;
+};
+
+static struct asked all_asked(const struct broker *b)
+{
+	struct asked a = {0};
+
+	for (int i = 0; i < MAKERS; i++) {
+		a.berths += b->makers[i].nslots;
+		a.disks += b->makers[i].ndisks;
+		a.keepers += b->makers[i].nkeepers;
+	}
+	return a;
+}
+
+/* Of two makers each gets its half. */
 static void ask_berths(struct maker *m)
 {
 	struct berth_pool *pool = &m->broker->berths;
+	int asked = all_asked(m->broker).berths;
 
-	while (pool->nready + m->nslots < pool->keep &&
-	       m->nslots < MAKER_ASKED_MAX) {
+	while (pool->nready + asked < pool->keep &&
+	       m->nslots < (pool->keep + 1) / 2) {
 		struct parcel p = {.order = {.kind = MAKER_BERTH}};
 
 		if (!berth_claim(pool, &p.order.slot))
@@ -315,6 +351,19 @@ static void ask_berths(struct maker *m)
 			return;
 		}
 		m->slots[m->nslots++] = p.order.slot;
+		asked++;
+	}
+}
+
+static void ask_keepers(struct maker *m)
+{
+	const struct parcel p = {.order = {.kind = MAKER_KEEPER}};
+	int asked = all_asked(m->broker).keepers;
+
+	while (m->broker->keepers.nready + asked < SEATS_READY &&
+	       m->nkeepers < SEATS_READY / 2 && ask(m, &p)) {
+		m->nkeepers++;
+		asked++;
 	}
 }
 
@@ -333,20 +382,34 @@ static void ask_disks(struct maker *m)
 	}
 }
 
-static void ask_keepers(struct maker *m)
+static void refill(struct maker *m)
 {
-	const struct parcel p = {.order = {.kind = MAKER_KEEPER}};
-
-	while (m->broker->keepers.nready + m->nkeepers < SEATS_READY &&
-	       ask(m, &p))
-		m->nkeepers++;
+	if (m->pid == 0)
+		start(m);
+	if (m->duty == MAKER_DISKS && m->pid == 0) {
+		(void)disk_spare_refill(&m->broker->disks.spares);
+	} else if (m->duty == MAKER_DISKS) {
+		ask_disks(m);
+	} else if (m->pid != 0) {
+		ask_berths(m);
+		ask_keepers(m);
+	}
 }
 
-bool maker_forsake(struct maker *m, int *mount)
+void maker_refill(struct broker *b, enum maker_duty duty)
+{
+	for (int i = 0; i < MAKERS; i++)
+		if (b->makers[i].duty == duty)
+			refill(&b->makers[i]);
+}
+
+bool maker_forsake(struct broker *b, int *mount)
 {
 	const struct parcel p = {.order = {.kind = MAKER_FORSAKE},
 				 .fds = {{*mount}, 1}};
+	struct maker *m = &b->makers[MAKERS - 1];
 
+	must(m->duty == MAKER_ENDS);
 	if (m->pid == 0)
 		start(m);
 	if (m->pid == 0 || !ask(m, &p))
@@ -355,26 +418,10 @@ bool maker_forsake(struct maker *m, int *mount)
 	return true;
 }
 
-void maker_refill(struct maker *m)
-{
-	if (m->pid == 0)
-		start(m);
-	if (m->pid == 0) {
-		if (m->duty == MAKER_MAKES_DISKS)
-			(void)disk_spare_refill(&m->broker->disks.spares);
-		return;
-	}
-	if (m->duty == MAKER_MAKES_DISKS) {
-		ask_disks(m);
-		return;
-	}
-	ask_berths(m);
-	ask_keepers(m);
-}
-
 bool maker_lacks(const struct broker *b, bool disk)
 {
-	return (b->berths.nready == 0 && b->maker.nslots > 0) ||
-	       (disk && b->disks.spares.nready == 0 &&
-		b->disk_maker.ndisks > 0);
+	struct asked a = all_asked(b);
+
+	return (b->berths.nready == 0 && a.berths > 0) ||
+	       (disk && b->disks.spares.nready == 0 && a.disks > 0);
 }

@@ -3,8 +3,8 @@
  * they exist (berths, disk spares, keepers) while the broker serves. It has
  * the broker's powers and takes orders from it alone; when it dies, what is
  * missing is made by the broker itself until the next one runs. There are
- * three, since two of them wait for the disk: one makes berths and keepers,
- * one disk spares, and the ender lets go what sandboxes had.
+ * four, since each of them mostly waits: two make berths and keepers, one
+ * makes disk spares, and the ender lets go what sandboxes had.
  */
 #ifndef SANDBOX_MAKER_H
 #define SANDBOX_MAKER_H
@@ -15,11 +15,12 @@
 
 #include "base/loop.h"
 
+#define MAKERS 4
 #define MAKER_ASKED_MAX 16 /* berths that are being made */
 
 struct broker;
 
-enum maker_duty { MAKER_MAKES, MAKER_MAKES_DISKS, MAKER_ENDS };
+enum maker_duty { MAKER_BERTHS, MAKER_DISKS, MAKER_ENDS };
 
 struct maker {
 	struct broker *broker;
@@ -32,23 +33,26 @@ struct maker {
 	int nkeepers; /* likewise */
 };
 
-/** maker_refill(m): Start one if none runs; ask for what is missing. */
-void maker_refill(struct maker *m);
+/** maker_init(b): None of ${b}'s makers runs. */
+void maker_init(struct broker *b);
+
+/** maker_refill(b, duty): Start those that do not run; ask them for what is
+ * missing. */
+void maker_refill(struct broker *b, enum maker_duty duty);
 
 /** maker_lacks(b, disk): No berth is ready (no disk spare either, with
  * ${disk}), but one is being made: live_resume() is called when it is. */
 bool maker_lacks(const struct broker *b, bool disk);
 
 /**
- * maker_forsake(m, mount):
- * Let it forsake the image that is mounted at ${mount} (disk_forsake(); the
- * kernel tells that to the console, which takes its time) and unmount it,
- * when nobody else uses it, in its own time.
+ * maker_forsake(b, mount):
+ * Let the ender forsake the image that is mounted at ${mount}
+ * (disk_forsake()) and unmount it, when nobody else uses it, in its own time.
  * Owns: takes ${mount}. False: it cannot be had; do it yourself.
  */
-bool maker_forsake(struct maker *m, int *mount);
+bool maker_forsake(struct broker *b, int *mount);
 
-/** maker_stop(m): End it. What it was making is lost with it. */
-void maker_stop(struct maker *m);
+/** maker_stop(b): End all of them. What they were making is lost. */
+void maker_stop(struct broker *b);
 
 #endif
