@@ -12,8 +12,8 @@
 #include "base/own.h"
 #include "store/warren_doctor.h"
 
-#define BUILT_YEAR 2025 /* an earlier clock is wrong */
-#define INOTIFY_INSTANCES 1024
+#define BUILT_YEAR 2025       /* an earlier clock is wrong */
+#define INOTIFY_INSTANCES 128 /* what a sandbox may have */
 #define INOTIFY_WATCHES 65536
 
 static bool host_read(const char *path, char *out, size_t size)
@@ -107,16 +107,17 @@ static void host_inotify(struct check_list *l)
 	long instances = host_number("/proc/sys/fs/inotify/max_user_instances");
 	long watches = host_number("/proc/sys/fs/inotify/max_user_watches");
 
+	/* Counted for an id that each sandbox has alone. */
 	if (instances < INOTIFY_INSTANCES || watches < INOTIFY_WATCHES)
 		check_add(l, CHECK_WARN, "inotify",
-			  "sysctl fs.inotify.max_user_instances=65536 "
-			  "fs.inotify.max_user_watches=4194304",
-			  "%ld instances and %ld watches are for all sandboxes "
-			  "together",
+			  "sysctl fs.inotify.max_user_instances=128 "
+			  "fs.inotify.max_user_watches=65536",
+			  "a sandbox gets %ld instances and %ld watches only",
 			  instances, watches);
 	else
 		check_add(l, CHECK_OK, "inotify", "",
-			  "%ld instances, %ld watches", instances, watches);
+			  "%d instances and %d watches for each sandbox",
+			  INOTIFY_INSTANCES, INOTIFY_WATCHES);
 }
 
 static void host_clock(struct check_list *l)
