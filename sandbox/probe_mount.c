@@ -13,6 +13,7 @@
 #include "base/own.h"
 #include "sandbox/berth.h"
 #include "sandbox/disk_loop.h"
+#include "sandbox/disk_quota.h"
 #include "sandbox/mount.h"
 #include "sandbox/probe.h"
 
@@ -176,23 +177,30 @@ static void check_overlay(struct check_list *l, const char *data)
 	rmdir(probe_path);
 }
 
-static void check_loop(struct check_list *l)
+/* In the order in which the broker takes them. */
+static void check_limits(struct check_list *l, const char *data)
 {
+	OWN(own_fd)
+	int dir = open(access(data, F_OK) == 0 ? data : "/var/tmp",
+		       O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	bool loop = disk_loop_usable();
 
-	if (loop && access("/sbin/mke2fs", X_OK) == 0)
-		check_add(l, CHECK_OK, "loop", "",
-			  "ext4 on loop devices can bound a sandbox's files");
+	if (dir >= 0 && disk_quota_usable(dir))
+		check_add(l, CHECK_OK, "disk limits", "",
+			  "by project quotas of the file system");
+	else if (loop && access("/sbin/mke2fs", X_OK) == 0)
+		check_add(l, CHECK_OK, "disk limits", "",
+			  "by ext4 images on loop devices");
 	else
-		check_add(l, CHECK_WARN, "loop",
-			  "modprobe loop ext4; apt-get install e2fsprogs",
-			  "no ext4 images (%s): only project quotas could "
-			  "bound a sandbox's files",
+		check_add(l, CHECK_WARN, "disk limits",
+			  "modprobe loop ext4; apt-get install e2fsprogs; or "
+			  "mount the data directory with prjquota",
+			  "none: %s, and no project quotas",
 			  loop ? "no mke2fs" : "no loop devices or no ext4");
 }
 
 void probe_mount(struct check_list *l, const char *data)
 {
 	check_overlay(l, data);
-	check_loop(l);
+	check_limits(l, data);
 }
