@@ -203,7 +203,13 @@ for (const language of ['javascript', 'typescript'])
 			assert.equal(run.stdout, '');
 		});
 
+		/*
+		 * Rarely one comes while a frame is being written: then the
+		 * kernel ends rather than leave half a frame, and says so.
+		 */
 		it('is never left torn: a hundred interrupts at random', async () => {
+			let ends = 0;
+
 			for (let turn = 0; turn < 100; turn++) {
 				const going = kernel.run('while (true) ' +
 					'display("x".repeat(3000))');
@@ -213,9 +219,16 @@ for (const language of ['javascript', 'typescript'])
 				kernel.interrupt();
 				const run = await going;
 				clearInterval(again);
+				if (run.lost) {
+					ends++;
+					await kernel.stop();
+					kernel = await Kernel.start(language);
+					continue;
+				}
 				assert.equal(run.error?.ename, 'Interrupted', `turn ${turn}`);
 				assert.equal(run.dones, 1);
 			}
+			assert.ok(ends <= 5, `${ends} kernels ended`);
 			assert.equal(text(await good('1 + 1')), '2');
 		});
 

@@ -79,7 +79,7 @@ static void refused(struct asked *x, const char *text, const char *field)
 		fail_msg("%s", text);
 	assert_int_equal(x->rq.failure.code, HTTP_VALIDATION_FAILED);
 	if (strncmp(x->rq.failure.message, field, n) != 0 ||
-	    x->rq.failure.message[n] != ':')
+	    x->rq.failure.message[n] != ' ')
 		fail_msg("%s: %s", text, x->rq.failure.message);
 }
 
