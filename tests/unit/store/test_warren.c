@@ -147,7 +147,7 @@ static void a_refusal_is_one_sentence_and_not_zero(void **state)
 	expect_refusal(s, "sql 'SELECT 1; SELECT 2'");
 	warren(s, "");
 	assert_int_equal(s->status, 2);
-	assert_memory_equal(buf_str(&s->out), "usage: ", 7);
+	assert_non_null(strstr(buf_str(&s->out), "usage: "));
 	warren(s, "tenant");
 	assert_int_equal(s->status, 2);
 	warren(s, "--nope");
