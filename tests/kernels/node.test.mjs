@@ -205,7 +205,7 @@ for (const language of ['javascript', 'typescript'])
 
 		/*
 		 * Rarely one comes while a frame is being written: then the
-		 * kernel ends rather than leave half a frame, and says so.
+		 * kernel ends rather than leave half a frame.
 		 */
 		it('is never left torn: a hundred interrupts at random', async () => {
 			let ends = 0;
@@ -217,7 +217,10 @@ for (const language of ['javascript', 'typescript'])
 				/* one that comes before the cell has begun is lost */
 				const again = setInterval(() => kernel.interrupt(), 500);
 				kernel.interrupt();
+				/* what does not end by SIGINT, the keeper kills */
+				const kill = setTimeout(() => kernel.signal('SIGKILL'), 4000);
 				const run = await going;
+				clearTimeout(kill);
 				clearInterval(again);
 				if (run.lost) {
 					ends++;
