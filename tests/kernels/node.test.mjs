@@ -193,9 +193,12 @@ for (const language of ['javascript', 'typescript'])
 			});
 
 		it('lets nothing of an interrupted cell into the next', async () => {
+			const before = kernel.bytes;
 			const going = kernel.run('for (;;) { await new Promise((r) => ' +
 				'setTimeout(r, 10)); console.log("tick"); }');
-			await sleep(200);
+
+			while (kernel.bytes === before) /* the cell has begun */
+				await sleep(10);
 			kernel.interrupt();
 			assert.match((await going).stdout, /tick/);
 			const run = await good('await new Promise((r) => ' +
