@@ -207,8 +207,9 @@ class Kernel {
 		for (const timer of run.timers)
 			timers.clear(timer);
 		const error = errors.interrupted();
+		/* what it left to run at once may make no timers any more */
 		if (!this.link.unsure)
-			return this.finish(run, error);
+			return void later(() => this.finish(run, error));
 		/* cut within a frame: only its ACK tells that it went out */
 		const dead = delay(() => process.reallyExit(130), ACK_GRACE_MS);
 		this.link.onAck = () => {

@@ -24,7 +24,10 @@ function wrap(kernel, name, repeats) {
 				return callback.apply(this, args);
 			kernel.guard(() => callback.apply(this, args));
 		}, ...rest);
-		run.timers?.add(timer);
+		if (run.over)
+			clear(timer);
+		else
+			run.timers?.add(timer);
 		return timer;
 	};
 	Object.defineProperty(wrapped, 'name', { value: name });
