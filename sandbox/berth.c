@@ -14,6 +14,7 @@
 
 #include "base/own.h"
 #include "sandbox/berth.h"
+#include "sandbox/limits.h"
 
 /* What the process of a namespace that is made does first, in the child. */
 typedef int make_fn(uint32_t slot);
@@ -68,13 +69,19 @@ static int make_net(uint32_t slot)
  * pending signals) for its maker too. Made by an id of its slot alone, no
  * sandbox can use up what another needs.
  */
+static int make_map(uint32_t slot)
+{
+	uint32_t owner = BERTH_OWNER_BASE + slot;
+
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0 ||
+	    syscall(SYS_setresuid, -1, owner, -1) < 0)
+		return -1;
+	return unshare(CLONE_NEWUSER);
+}
+
 static int make_user(uint32_t slot)
 {
-	return prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0 ||
-		       syscall(SYS_setresuid, -1, BERTH_OWNER_BASE + slot, -1) <
-			   0
-		   ? -1
-		   : unshare(CLONE_NEWUSER);
+	return make_map(slot) < 0 ? -1 : limits_user();
 }
 
 noreturn static void make_child(make_fn *make, uint32_t slot, int said,
@@ -135,7 +142,7 @@ static bool all_begin(struct making *m, uint32_t slot)
 	m->hold = fds[1];
 	return ns_begin(m, MAKE_NET, make_net, slot, hold) &&
 	       ns_begin(m, MAKE_USER, make_user, slot, hold) &&
-	       ns_begin(m, MAKE_DISK, make_user, slot, hold);
+	       ns_begin(m, MAKE_DISK, make_map, slot, hold);
 }
 
 /* Its descriptor, with ${map} if it is a user's; -1. */

@@ -20,10 +20,13 @@
 
 uint64_t disk_brake_reserve(uint64_t total)
 {
-	uint64_t dirty = (uint64_t)sysconf(_SC_PHYS_PAGES) *
-			 (uint64_t)sysconf(_SC_PAGESIZE) / 5;
-	uint64_t most = dirty > GIB ? dirty : GIB;
+	static uint64_t dirty; /* asked once: the kernel walks all devices */
+	uint64_t most;
 
+	if (dirty == 0)
+		dirty = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+			(uint64_t)sysconf(_SC_PAGESIZE) / 5;
+	most = dirty > GIB ? dirty : GIB;
 	return total / 20 < most ? total / 20 : most;
 }
 

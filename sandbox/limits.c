@@ -3,10 +3,12 @@
 #include <linux/keyctl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "sandbox/limits.h"
 
 int limits_set(const struct limits *l)
@@ -94,4 +96,40 @@ void limits_signals(bool faults)
 			sigaction(i, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int put_at(int dir, const char *file, const char *text)
+{
+	OWN(own_fd) int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
+	size_t n = strlen(text);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -1;
+	return write(fd, text, n) == (ssize_t)n ? 0 : -1;
+}
+
+int limits_user(void)
+{
+	static const char *const none[] = {
+	    "max_user_namespaces", "max_pid_namespaces",
+	    "max_net_namespaces",  "max_ipc_namespaces",
+	    "max_uts_namespaces",  "max_cgroup_namespaces",
+	    "max_time_namespaces", "max_fanotify_groups",
+	};
+	OWN(own_fd)
+	int dir = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (put_at(dir, none[i], "0") < 0)
+			return -1;
+	if (put_at(dir, "max_inotify_instances", "128") < 0)
+		return -1;
+	return put_at(dir, "max_inotify_watches", "65536");
+}
+
+int limits_user_last(int proc_user)
+{
+	return put_at(proc_user, "max_mnt_namespaces", "0");
 }

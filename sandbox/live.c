@@ -274,7 +274,6 @@ static void on_report(void *arg, uint32_t events)
 	}
 	loop_timer_del(&b->loop, &l->timer);
 	l->state = LIVE_RUNNING;
-	live_files_write(b, l);
 	answer_starts(l, ERR_NONE, SPAWN_OK);
 }
 
@@ -551,6 +550,9 @@ static enum err start_now(struct live *l, const struct broker_req *req,
 	if (r == ERR_NONE)
 		r = start_keeper(l, &f, e);
 	broker_poke(l->broker);
+	/* While they get ready: whoever adopts them sees their end too. */
+	if (r == ERR_NONE)
+		live_files_write(l->broker, l);
 	live_watch(l);
 	if (r == ERR_NONE)
 		return r;

@@ -61,35 +61,6 @@ static int arrange_fds(const struct spawn_plan *p, int null)
 	return close_range(INIT_FD_CGROUP + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
-static int put_at(int dir, const char *file, const char *text)
-{
-	OWN(own_fd) int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
-	size_t n = strlen(text);
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -1;
-	return write(fd, text, n) == (ssize_t)n ? 0 : -1;
-}
-
-/* proc_user is the host's /proc/sys/user; what it shows is by who asks. */
-static int set_user_limits(int proc_user)
-{
-	static const char *const none[] = {
-	    "max_user_namespaces",   "max_mnt_namespaces",
-	    "max_pid_namespaces",    "max_net_namespaces",
-	    "max_ipc_namespaces",    "max_uts_namespaces",
-	    "max_cgroup_namespaces", "max_time_namespaces",
-	    "max_fanotify_groups",
-	};
-
-	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		if (put_at(proc_user, none[i], "0") < 0)
-			return -1;
-	if (put_at(proc_user, "max_inotify_instances", "128") < 0)
-		return -1;
-	return put_at(proc_user, "max_inotify_watches", "65536");
-}
-
 static int become_init(void)
 {
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ||
@@ -154,7 +125,7 @@ static enum spawn_step confine(const struct spawn_plan *p, int null,
 		return SPAWN_USER_NS;
 	if (unshare(CLONE_NEWNS) < 0)
 		return SPAWN_MOUNT_NS;
-	if (set_user_limits(proc_user) < 0)
+	if (limits_user_last(proc_user) < 0)
 		return SPAWN_USER_LIMITS;
 	if (become_init() < 0)
 		return SPAWN_IDS;

@@ -189,9 +189,9 @@ static void row_first(int n)
 	for (int i = -5; i < n; i++) {
 		int64_t ours, create, theirs;
 
-		usleep(20000); /* what is made ahead is made when idle */
+		usleep(60000); /* what is made ahead is made when idle */
 		ours = first_us(&create);
-		usleep(20000);
+		usleep(60000);
 		theirs = bwrap_us();
 		if (i >= 0)
 			printf("%" PRId64 " %" PRId64 " %" PRId64 "\n", ours,
