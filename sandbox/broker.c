@@ -1,3 +1,7 @@
+/*
+ * Over 600 lines: all that the one program with power does before it serves
+ * and when it stops stands in one place, so that it can be read in one go.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>

@@ -1,3 +1,7 @@
+/*
+ * Over 600 lines: starting, ending and cleaning up are the moves of one state
+ * machine, and each of them may meet a sandbox in the middle of another.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
