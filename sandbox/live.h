@@ -72,14 +72,42 @@ FALLIBLE enum err live_wait(struct live *l, struct peer *peer,
 /** live_forget_peer(b, peer): No waiting request is answered to it. */
 void live_forget_peer(struct broker *b, struct peer *peer);
 
-/** live_end(l): Kill all in it; clean up when init and keeper are reaped. */
-void live_end(struct live *l);
-
 /** live_new(b, id): An empty one, not in any list; NULL without memory. */
 struct live *live_new(struct broker *b, const char *id);
 
 /** live_watch(l): See the ends of what it has started. */
 void live_watch(struct live *l);
+
+/** live_unlink(l): Out of the broker's list; ${l} stays the caller's. */
+void live_unlink(struct live *l);
+
+/** live_answer_starts(l, code, step): Answer every START that waits for the
+ * start of ${l}, and none that came later. */
+void live_answer_starts(struct live *l, enum err code, uint32_t step);
+
+/* ---- live_start.c, live_end.c ---- */
+
+/**
+ * live_start_now(l, req, e):
+ * ${l} is in the list, and nothing is missing. On failure it stays there,
+ * without any process; when processes failed, it ends like any other, its
+ * waits are answered, and that is no failure here.
+ */
+FALLIBLE enum err live_start_now(struct live *l, const struct broker_req *req,
+				 struct errinfo *e);
+
+/** live_end(l): Kill all in it; clean up when init and keeper are reaped. */
+void live_end(struct live *l);
+
+/** live_end_without_init(l): Init has ended. Its keeper sees it too: it tells
+ * every reader, then ends; if not, it is killed after a while. */
+void live_end_without_init(struct live *l);
+
+/** live_end_go_on(l): A process of one that ends was reaped: clean up if it
+ * was the last one. ${l} is gone then. */
+void live_end_go_on(struct live *l);
+
+/* ---- live_adopt.c ---- */
 
 /** live_adopt_all(b): Take over what an earlier broker left running; end
  * and clean up what is half there. */

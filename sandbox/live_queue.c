@@ -1,0 +1,111 @@
+/* Starts that wait for their turn: for what is being made, for an image. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sandbox/live.h"
+
+#define IMAGE_RETRY_MS 20
+#define DISK_LIMIT_MS 120000 /* e2fsck, once after a crash */
+
+static void on_disk_turn(void *arg);
+
+static void on_job_end(void *arg, uint32_t events)
+{
+	struct live *l = arg;
+
+	(void)events;
+	loop_del(&l->broker->loop, &l->job_watch);
+	if (disk_job_end(&l->job)) {
+		on_disk_turn(l);
+		return;
+	}
+	log_line(LOG_ERROR, "%s: its image cannot be used", l->id);
+	l->failure = (struct spawn_report){.step = SPAWN_MOUNTS};
+	live_end(l);
+}
+
+/* Until what it needs is made and its image can be mounted; then the start
+ * goes on. */
+static bool disk_turns(struct live *l)
+{
+	struct loop *loop = &l->broker->loop;
+
+	if (clock_left_ms(l->want_until_ms) == 0)
+		return false;
+	l->queued = maker_lacks(l->broker, l->want.disk_bytes != 0);
+	if (l->queued)
+		return true;
+	switch (disk_prepare(&l->broker->disks, l->id, &l->job)) {
+	case DISK_NEED_NOTHING:
+		return false;
+	case DISK_NEED_WAIT:
+		loop_timer_set(loop, &l->timer,
+			       clock_mono_ms() + IMAGE_RETRY_MS, on_disk_turn,
+			       l);
+		return true;
+	case DISK_NEED_JOB:
+		must(loop_add(loop, &l->job_watch, l->job.pidfd, EPOLLIN,
+			      on_job_end, l, NULL) == ERR_NONE);
+		return true;
+	}
+	return false;
+}
+
+static void on_disk_turn(void *arg)
+{
+	struct live *l = arg;
+	struct errinfo e;
+
+	if (disk_turns(l) || live_start_now(l, &l->want, &e) == ERR_NONE)
+		return;
+	log_err(l->id, &e);
+	l->refused = e.code;
+	live_end(l);
+}
+
+void live_resume(struct broker *b)
+{
+	for (;;) {
+		struct live *oldest = NULL;
+
+		for (struct live *l = b->lives; l != NULL; l = l->next)
+			if (l->queued)
+				oldest = l;
+		if (oldest == NULL ||
+		    (maker_lacks(b, oldest->want.disk_bytes != 0) &&
+		     clock_left_ms(oldest->want_until_ms) > 0))
+			return;
+		oldest->queued = false;
+		if (oldest->state == LIVE_STARTING)
+			on_disk_turn(oldest);
+	}
+}
+
+enum err live_start(struct broker *b, struct peer *peer,
+		    const struct broker_req *req, struct errinfo *e)
+{
+	struct live *l = live_new(b, req->id);
+	enum err r;
+
+	if (l == NULL)
+		return err_set(e, ERR_NOMEM, 0, "live");
+	r = live_wait(l, peer, req, e);
+	if (r != ERR_NONE) {
+		free(l);
+		return r;
+	}
+	l->want = *req;
+	l->want_until_ms = clock_mono_ms() + DISK_LIMIT_MS;
+	l->next = b->lives;
+	b->lives = l;
+	if (disk_turns(l))
+		return ERR_NONE;
+	r = live_start_now(l, req, e);
+	if (r == ERR_NONE)
+		return r;
+	live_unlink(l);
+	free(l->waits);
+	free(l);
+	return r;
+}
