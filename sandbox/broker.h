@@ -96,6 +96,10 @@ void broker_poke(struct broker *b);
 /** broker_run(b): Serve until SIGTERM or SIGINT, then stop everything. */
 void broker_run(struct broker *b);
 
+/** broker_peer_accept(b, events): A new connection waits at R/broker.sock; it
+ * is served from now on, if its user may be. */
+void broker_peer_accept(void *arg, uint32_t events);
+
 /** broker_answer(peer, req, code, step): Answer a request; NULL is fine. */
 void broker_answer(struct peer *peer, const struct broker_req *req,
 		   enum err code, uint32_t step);
