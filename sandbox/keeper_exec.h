@@ -1,4 +1,4 @@
-/* Executions: start, output, ending. */
+/* Executions: start (keeper_start.c), output, ending (keeper_end.c). */
 #ifndef SANDBOX_KEEPER_EXEC_H
 #define SANDBOX_KEEPER_EXEC_H
 
