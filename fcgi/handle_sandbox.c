@@ -199,11 +199,7 @@ enum err sandbox_create(struct request *rq, struct errinfo *e)
 	if (r != ERR_NONE)
 		return r;
 	want.spec.actor = rq->auth.prefix;
-	r = ctl_sandbox_reserve(rq->store, rq->auth.tenant, &want.spec,
-				&rq->sandbox, &made, e);
-	if (r == ERR_STATE)
-		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
-				     "This sandbox is being deleted");
+	r = link_reserve(rq, &want.spec, &made, e);
 	if (r != ERR_NONE)
 		return r;
 	if (!made && !sandbox_row_same(&want, &rq->sandbox)) {

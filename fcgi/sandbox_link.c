@@ -65,6 +65,37 @@ void link_default(struct ctl_sandbox_spec *spec, const char *name)
 	};
 }
 
+/* As many as the tenant may have: what it has, and may. */
+static enum err link_full(struct request *rq, struct errinfo *e)
+{
+	int64_t used, most;
+	enum err r = ctl_sandbox_room(rq->store, rq->auth.tenant, &used, &most,
+				      e);
+
+	if (r != ERR_NONE)
+		return r;
+	err_http_text(rq, "name", ctl_limit_table[LIMIT_SANDBOXES].name);
+	json_out_int(err_http_context(rq), "limit", most);
+	json_out_int(err_http_context(rq), "used", used);
+	err_http_suggest(rq, "Destroy one that is not needed any more");
+	return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
+			     "This tenant has %lld sandboxes already, and may "
+			     "have %lld",
+			     (long long)used, (long long)most);
+}
+
+enum err link_reserve(struct request *rq, const struct ctl_sandbox_spec *spec,
+		      bool *made, struct errinfo *e)
+{
+	enum err r = ctl_sandbox_reserve(rq->store, rq->auth.tenant, spec,
+					 &rq->sandbox, made, e);
+
+	if (r == ERR_STATE)
+		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
+				     "This sandbox is being deleted");
+	return r == ERR_LIMIT ? link_full(rq, e) : r;
+}
+
 enum err link_ensure(struct request *rq, struct errinfo *e)
 {
 	struct ctl_sandbox_spec spec;
@@ -86,12 +117,7 @@ enum err link_ensure(struct request *rq, struct errinfo *e)
 				      "starting with none of . -");
 	link_default(&spec, name);
 	spec.actor = rq->auth.prefix;
-	r = ctl_sandbox_reserve(rq->store, rq->auth.tenant, &spec, &rq->sandbox,
-				&made, e);
-	if (r == ERR_STATE)
-		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
-				     "This sandbox is being deleted");
-	return r;
+	return link_reserve(rq, &spec, &made, e);
 }
 
 bool link_runs(const struct request *rq, const char *id)

@@ -54,6 +54,16 @@ struct link {
 FALLIBLE enum err link_find(struct request *rq, struct errinfo *e);
 
 /**
+ * link_reserve(rq, spec, made, e):
+ * The row of ${spec} as rq->sandbox; ${made}: it is new. Errors: with the
+ * failure noted: 503 while that name is deleted, 429 when the tenant has as
+ * many sandboxes as it may.
+ */
+FALLIBLE enum err link_reserve(struct request *rq,
+			       const struct ctl_sandbox_spec *spec, bool *made,
+			       struct errinfo *e);
+
+/**
  * link_ensure(rq, e):
  * As link_find, but a name that is free becomes a sandbox (first use
  * creates); nothing is started. Errors: as link_find for ids; ERR_ARG for a

@@ -4,9 +4,9 @@
 
 #include "store/ctl_limit.h"
 
-const struct ctl_limit_info ctl_limit_table[LIMIT_COUNT] = {
+const struct ctl_limit_info ctl_limit_table[LIMIT_ALL] = {
 #define X(name, json, column, min, max) {json, ":" #column, min, max},
-    CTL_LIMITS(X)
+    CTL_LIMITS(X) CTL_TENANT_LIMITS(X)
 #undef X
 };
 
@@ -14,7 +14,7 @@ enum ctl_limit ctl_limit_find(const char *name)
 {
 	int i = 0;
 
-	while (i < LIMIT_COUNT && strcmp(ctl_limit_table[i].name, name) != 0)
+	while (i < LIMIT_ALL && strcmp(ctl_limit_table[i].name, name) != 0)
 		i++;
 	return (enum ctl_limit)i;
 }
@@ -22,7 +22,7 @@ enum ctl_limit ctl_limit_find(const char *name)
 void ctl_limits_over(const struct ctl_limits *low,
 		     const struct ctl_limits *high, struct ctl_limits *out)
 {
-	for (int i = 0; i < LIMIT_COUNT; i++)
+	for (int i = 0; i < LIMIT_ALL; i++)
 		out->of[i] = low->of[i] > 0 ? low->of[i] : high->of[i];
 }
 
@@ -36,7 +36,7 @@ void ctl_limits_within(const struct ctl_limits *asked,
 {
 	int64_t tmp_max;
 
-	for (int i = 0; i < LIMIT_COUNT; i++)
+	for (int i = 0; i < LIMIT_ALL; i++)
 		out->of[i] = asked->of[i] > 0 && asked->of[i] < most->of[i]
 				 ? asked->of[i]
 				 : most->of[i];
@@ -141,7 +141,7 @@ static enum err parse_limit(const char *name, const char *value,
 	const struct ctl_limit_info *info;
 	int64_t v = 0;
 
-	if (i == LIMIT_COUNT)
+	if (i == LIMIT_ALL)
 		return err_set(e, ERR_ARG, 0, "there is no limit %.40s", name);
 	info = &ctl_limit_table[i];
 	if (strcmp(value, "default") != 0 &&

@@ -4,6 +4,9 @@
  * for less. What holds for a sandbox is worked out at each read, so a plan
  * that is changed reaches every sandbox at its next start.
  *
+ * Some bound the tenant itself and not each of its sandboxes: these are a
+ * plan's and a tenant's only, and no sandbox asks for them.
+ *
  * The network's policy and lists go the same way. Lists are texts: CIDRs
  * (base/cidr.h) apart by one blank.
  */
@@ -34,16 +37,23 @@
 	X(LOG, "logBytes", log_bytes, 64 << 10, INT64_C(1) << 40)              \
 	X(WALL, "wallMs", wall_ms, 100, INT64_C(7) * 24 * 3600 * 1000)
 
+/* The same, of a tenant's sandboxes taken together. */
+#define CTL_TENANT_LIMITS(X) X(SANDBOXES, "sandboxes", sandboxes, 1, 1000000)
+
 enum ctl_limit {
 #define X(name, json, column, min, max) LIMIT_##name,
 	CTL_LIMITS(X)
+	/* Those of a sandbox come first. */
+	LIMIT_COUNT,
+	LIMIT_LAST_OF_SANDBOX = LIMIT_COUNT - 1,
+	CTL_TENANT_LIMITS(X)
 #undef X
-	    LIMIT_COUNT
+	    LIMIT_ALL
 };
 
 /* 0: not given here; what is above decides. */
 struct ctl_limits {
-	int64_t of[LIMIT_COUNT];
+	int64_t of[LIMIT_ALL];
 };
 
 struct ctl_limit_info {
@@ -53,7 +63,7 @@ struct ctl_limit_info {
 	int64_t max;
 };
 
-extern const struct ctl_limit_info ctl_limit_table[LIMIT_COUNT];
+extern const struct ctl_limit_info ctl_limit_table[LIMIT_ALL];
 
 #define CTL_NET_WORD_MAX 15
 #define CTL_NET_RANGES_MAX 16 /* of each list that a tenant or sandbox has */
@@ -65,7 +75,7 @@ struct ctl_net {
 	char deny[CIDR_LIST_TEXT_MAX + 1];
 };
 
-/** ctl_limit_find(name): By its JSON name; LIMIT_COUNT: there is no such. */
+/** ctl_limit_find(name): By its JSON name; LIMIT_ALL: there is no such. */
 enum ctl_limit ctl_limit_find(const char *name);
 
 /** ctl_limits_over(low, high, out): ${low} where it says something. */

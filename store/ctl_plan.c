@@ -70,7 +70,7 @@ static enum err plan_ok(const struct ctl_plan *p, struct errinfo *e)
 		return err_set(e, ERR_ARG, 0,
 			       "a plan's name is 1 to %d of a-z, 0-9 and -",
 			       CTL_PLAN_NAME_MAX);
-	for (int i = 0; i < LIMIT_COUNT; i++)
+	for (int i = 0; i < LIMIT_ALL; i++)
 		if (p->limits.of[i] < ctl_limit_table[i].min ||
 		    p->limits.of[i] > ctl_limit_table[i].max)
 			return err_set(e, ERR_ARG, 0, "a plan must say %s",
@@ -91,7 +91,7 @@ static enum err plan_write(struct store_conn *c, enum stmt_id id,
 	if (r != ERR_NONE)
 		return r;
 	stmt_text(&q, ":name", p->name);
-	limit_row_bind(&q, &p->limits, &p->net);
+	limit_row_bind(&q, LIMIT_ALL, &p->limits, &p->net);
 	r = stmt_run(&q, NULL, e);
 	if (r == ERR_EXISTS)
 		return err_set(e, r, 0, "there is a plan of that name");
@@ -161,7 +161,7 @@ static enum err allow_own(struct store_conn *c, const char *tenant,
 	if (r != ERR_NONE)
 		return r;
 	stmt_text(&q, ":tenant", tenant);
-	limit_row_bind(&q, &a->own, &a->own_net);
+	limit_row_bind(&q, LIMIT_ALL, &a->own, &a->own_net);
 	return stmt_run(&q, NULL, e);
 }
 

@@ -185,7 +185,7 @@ static enum err sandbox_add(struct store_conn *c, const char *tenant,
 	stmt_text(&q, ":user", s->user);
 	stmt_text(&q, ":labels", s->labels != NULL ? s->labels : "{}");
 	stmt_text(&q, ":env", s->env != NULL ? s->env : "{}");
-	limit_row_bind(&q, &s->limits, &s->net);
+	limit_row_bind(&q, LIMIT_COUNT, &s->limits, &s->net);
 	stmt_int(&q, ":sleep_after_ms", s->sleep_after_ms);
 	stmt_int(&q, ":keep_alive", s->keep_alive);
 	stmt_int(&q, ":expires_at", s->expires_ms);
@@ -194,6 +194,38 @@ static enum err sandbox_add(struct store_conn *c, const char *tenant,
 	if (r == ERR_NONE)
 		*made = n == 1;
 	return r;
+}
+
+enum err ctl_sandbox_room(struct store_conn *c, const char *tenant,
+			  int64_t *used, int64_t *most, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	enum err r = stmt_use(c, STMT_SANDBOX_ROOM, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":tenant", tenant);
+	r = stmt_row(&q, e);
+	if (r == ERR_NOT_FOUND)
+		return err_set(e, r, 0, "no such tenant");
+	if (r != ERR_NONE)
+		return r;
+	*used = stmt_col_int(&q, 0);
+	*most = stmt_col_int(&q, 1);
+	return ERR_NONE;
+}
+
+/* Why there is no row of that name after sandbox_add(). */
+static enum err sandbox_not_made(struct store_conn *c, const char *tenant,
+				 struct errinfo *e)
+{
+	int64_t used, most;
+	enum err r = ctl_sandbox_room(c, tenant, &used, &most, e);
+
+	if (r != ERR_NONE)
+		return r;
+	return err_set(e, ERR_LIMIT, 0, "%lld sandboxes of %lld",
+		       (long long)used, (long long)most);
 }
 
 /* A row, and that it was made: both or none. */
@@ -211,6 +243,8 @@ static enum err sandbox_make(struct store_conn *c, const char *tenant,
 	if (r == ERR_NONE)
 		r = sandbox_any(c, STMT_SANDBOX_FIND, tenant, spec->name, &s,
 				e);
+	if (r == ERR_NOT_FOUND)
+		r = sandbox_not_made(c, tenant, e);
 	if (r == ERR_NONE && *made && spec->actor != NULL) {
 		const struct ctl_audit a = {.tenant = tenant,
 					    .actor = spec->actor,

@@ -120,12 +120,19 @@ FALLIBLE enum err ctl_sandbox_get(struct store_conn *c, const char *tenant,
  * one that is there (false; its settings may differ from ${spec}). A new one
  * is in the audit by the same commit, if ${spec} has an actor.
  * Errors: ERR_ARG (a text too long), ERR_STATE (that name is being deleted:
- * try again), ERR_NOT_FOUND (no such tenant).
+ * try again), ERR_NOT_FOUND (no such tenant), ERR_LIMIT (the tenant has as
+ * many as it may: ctl_sandbox_room).
  */
 FALLIBLE enum err ctl_sandbox_reserve(struct store_conn *c, const char *tenant,
 				      const struct ctl_sandbox_spec *spec,
 				      struct ctl_sandbox *out, bool *made,
 				      struct errinfo *e);
+
+/** ctl_sandbox_room(c, tenant, used, most, e): How many sandboxes the tenant
+ * has, and may have. Errors: ERR_NOT_FOUND. */
+FALLIBLE enum err ctl_sandbox_room(struct store_conn *c, const char *tenant,
+				   int64_t *used, int64_t *most,
+				   struct errinfo *e);
 
 /**
  * ctl_sandbox_limits(c, id, out, e):

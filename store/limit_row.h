@@ -5,15 +5,16 @@
 #include "store/ctl_limit.h"
 #include "store/stmt.h"
 
-#define LIMIT_ROW_COLS (LIMIT_COUNT + 3)
+#define LIMIT_ROW_COLS (LIMIT_ALL + 3)
 
 /** limit_row_read(q, i, limits, net): From column ${i} on, in the order of
- * CTL_LIMITS, then the network's. NULLs are 0 and "". */
+ * enum ctl_limit, then the network's. NULLs are 0 and "". */
 void limit_row_read(struct stmt *q, int i, struct ctl_limits *limits,
 		    struct ctl_net *net);
 
-/** limit_row_bind(q, limits, net): Parameters of the columns' names. */
-void limit_row_bind(struct stmt *q, const struct ctl_limits *limits,
+/** limit_row_bind(q, n, limits, net): Parameters of the columns' names, for
+ * the first ${n} limits: LIMIT_ALL, or LIMIT_COUNT where a sandbox's are. */
+void limit_row_bind(struct stmt *q, int n, const struct ctl_limits *limits,
 		    const struct ctl_net *net);
 
 #endif

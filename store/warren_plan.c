@@ -10,7 +10,7 @@ static void plan_print(const char *name, const struct ctl_limits *limits,
 		       const struct ctl_net *net)
 {
 	printf("%s", name);
-	for (int i = 0; i < LIMIT_COUNT; i++)
+	for (int i = 0; i < LIMIT_ALL; i++)
 		printf("\t%s=%lld", ctl_limit_table[i].name,
 		       (long long)limits->of[i]);
 	printf("\tnetwork=%s\tallow=%s\tdeny=%s\n", net->policy, net->allow,

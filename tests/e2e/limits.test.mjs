@@ -437,6 +437,42 @@ test('a tenant\'s own limits hold for its sandboxes alone',
 		assert.match(rows, /out_of_memory\t1/);
 	});
 
+test('more sandboxes than the tenant may have are 429, others are not held up',
+	limit, async (t) => {
+		if (stack.noOperator)
+			return t.skip(stack.noOperator);
+		const name = uniqueName();
+		const apiKey = await stack.newTenant(name);
+		const [one, two, three] = [1, 2, 3].map(
+			() => stack.sandbox(t, { apiKey }));
+		const full = (error) => {
+			assert.equal(error.httpStatus, 429);
+			assert.equal(error.code, 'LIMIT_EXCEEDED');
+			assert.deepEqual(
+				[error.context.name, error.context.limit,
+					error.context.used],
+				['sandboxes', 2, 2]);
+			assert.match(error.message, /has 2 sandboxes.*may have 2/);
+			return true;
+		};
+
+		await stack.warren('tenant', 'set', name,
+			'--limit', 'sandboxes=2');
+		await one.create();
+		await two.exec('true');
+		/* By create and by first use; what is there goes on. */
+		await assert.rejects(three.create(), full);
+		await assert.rejects(three.exec('true'), full);
+		await assert.rejects(three.writeFile('x', 'x'), full);
+		await usable(one);
+		await usable(two);
+		await usable(stack.sandbox(t));
+		assert.match(await stack.warren('sql', 'SELECT sandboxes FROM ' +
+			`limits WHERE tenant = '${name}'`), /\n2\n/);
+		await two.destroy();
+		await usable(three);
+	});
+
 test('denials of an unknown sandbox are 404', limit, async () => {
 	const answer = await stack.call('GET',
 		`/v1/sandboxes/${uniqueName()}/denials`);

@@ -25,6 +25,7 @@ static void the_default_plan_fits_a_small_machine(void **state)
 	assert_int_equal(p.limits.of[LIMIT_LOG], 64 << 20);
 	assert_int_equal(p.limits.of[LIMIT_CONTEXTS], 64);
 	assert_int_equal(p.limits.of[LIMIT_PROCESSES], 64);
+	assert_int_equal(p.limits.of[LIMIT_SANDBOXES], 1000);
 	/* The migration's other values are allowed ones too. */
 	memcpy(p.name, "same", 5);
 	OK(ctl_plan_add(u->c, &p, &u->e));
@@ -105,7 +106,7 @@ static void a_plan_says_every_limit(void **state)
 
 	OK(ctl_plan_get(u->c, "default", &p, &u->e));
 	memcpy(p.name, "new", 4);
-	for (int i = 0; i < LIMIT_COUNT; i++) {
+	for (int i = 0; i < LIMIT_ALL; i++) {
 		q = p;
 		q.limits.of[i] = 0;
 		FAILS(ctl_plan_add(u->c, &q, &u->e), ERR_ARG);
@@ -175,6 +176,7 @@ static void the_operators_texts_are_checked(void **state)
 					  "pids=1Z",
 					  "pids=1KK",
 					  "pids=65537",
+					  "sandboxes=0",
 					  "nope=1",
 					  "network=lan",
 					  "allow=x",
@@ -198,7 +200,7 @@ static void the_operators_texts_are_checked(void **state)
 	assert_string_equal(n.deny, "10.0.0.0/8 192.0.2.1/32");
 	parse(u, "deny=default", &l, &n);
 	assert_string_equal(n.deny, "");
-	for (int i = 0; i < LIMIT_COUNT; i++)
+	for (int i = 0; i < LIMIT_ALL; i++)
 		assert_true(ctl_limit_table[i].min > 0);
 }
 

@@ -1,5 +1,6 @@
 #include <pthread.h>
 
+#include "store/ctl_plan.h"
 #include "store/ctl_port.h"
 #include "store/node_execution.h"
 #include "store/stmt.h"
@@ -114,6 +115,54 @@ static void a_reserve_needs_a_tenant_and_texts_that_fit(void **state)
 	assert_string_equal(u->e.text, "image");
 }
 
+/* ---- as many as the tenant may have ---- */
+
+static void at_most(struct unit *u, const struct ctl_tenant *t, int64_t n)
+{
+	struct ctl_allowance a;
+
+	OK(ctl_plan_allowance(u->c, t->id, &a, &u->e));
+	a.own.of[LIMIT_SANDBOXES] = n;
+	OK(ctl_plan_allow(u->c, t->id, &a, &u->e));
+}
+
+static void a_tenant_has_no_more_sandboxes_than_it_may(void **state)
+{
+	struct unit *u = *state;
+	OWN(ctl_sandbox_free) struct ctl_sandbox a = {.labels = NULL};
+	OWN(ctl_sandbox_free) struct ctl_sandbox b = {.labels = NULL};
+	OWN(ctl_sandbox_free) struct ctl_sandbox again = {.labels = NULL};
+	OWN(ctl_sandbox_free) struct ctl_sandbox theirs = {.labels = NULL};
+	OWN(ctl_sandbox_free) struct ctl_sandbox third = {.labels = NULL};
+	const struct ctl_sandbox_spec one = {.name = "one", .image = "host"};
+	const struct ctl_sandbox_spec more = {.name = "more", .image = "host"};
+	int64_t used, most;
+	id_sandbox_t id;
+	bool made;
+
+	at_most(u, &u->a, 2);
+	unit_sandbox(u, &u->a, "one", &a);
+	unit_sandbox(u, &u->a, "two", &b);
+	FAILS(ctl_sandbox_reserve(u->c, u->a.id, &more, &third, &made, &u->e),
+	      ERR_LIMIT);
+	OK(ctl_sandbox_room(u->c, u->a.id, &used, &most, &u->e));
+	assert_int_equal(used, 2);
+	assert_int_equal(most, 2);
+	/* What is there can be used, and another tenant has its own. */
+	OK(ctl_sandbox_reserve(u->c, u->a.id, &one, &again, &made, &u->e));
+	assert_false(made);
+	unit_sandbox(u, &u->b, "more", &theirs);
+	/* Room is made when one is gone, not when it begins to go. */
+	OK(ctl_sandbox_deleting(u->c, u->a.id, "two", id, &u->e));
+	FAILS(ctl_sandbox_reserve(u->c, u->a.id, &more, &third, &made, &u->e),
+	      ERR_LIMIT);
+	OK(ctl_sandbox_remove(u->c, id, &u->e));
+	OK(ctl_sandbox_reserve(u->c, u->a.id, &more, &third, &made, &u->e));
+	assert_true(made);
+	FAILS(ctl_sandbox_room(u->c, "nobody", &used, &most, &u->e),
+	      ERR_NOT_FOUND);
+}
+
 /* ---- many at once ---- */
 
 #define THREADS 8
@@ -121,6 +170,7 @@ static void a_reserve_needs_a_tenant_and_texts_that_fit(void **state)
 struct racer {
 	const char *dir;
 	const char *tenant;
+	char name[16];
 	id_sandbox_t id;
 	bool made;
 	enum err err;
@@ -131,7 +181,7 @@ static void *race(void *arg)
 	struct racer *r = arg;
 	OWN(store_close) struct store_conn *c = NULL;
 	OWN(ctl_sandbox_free) struct ctl_sandbox s = {.labels = NULL};
-	const struct ctl_sandbox_spec spec = {.name = "race", .image = "host"};
+	const struct ctl_sandbox_spec spec = {.name = r->name, .image = "host"};
 	struct errinfo e;
 
 	r->err = store_open(r->dir, &c, &e);
@@ -142,25 +192,51 @@ static void *race(void *arg)
 	return NULL;
 }
 
-static void two_connections_reserving_one_name_give_one_row(void **state)
+/* All at once: under one name, or each under its own. */
+static void race_all(struct unit *u, bool own_names, struct racer *r)
 {
-	struct unit *u = *state;
-	struct racer r[THREADS] = {{.made = false}};
 	pthread_t t[THREADS];
-	int made = 0;
 
 	for (int i = 0; i < THREADS; i++) {
 		r[i].dir = u->dir;
 		r[i].tenant = u->a.id;
+		snprintf(r[i].name, sizeof(r[i].name), "race%d",
+			 own_names ? i : 0);
 		assert_int_equal(pthread_create(&t[i], NULL, race, &r[i]), 0);
 	}
-	for (int i = 0; i < THREADS; i++) {
+	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
+}
+
+static void two_connections_reserving_one_name_give_one_row(void **state)
+{
+	struct unit *u = *state;
+	struct racer r[THREADS] = {{.made = false}};
+	int made = 0;
+
+	race_all(u, false, r);
+	for (int i = 0; i < THREADS; i++) {
 		OK(r[i].err);
 		made += r[i].made;
 		assert_string_equal(r[i].id, r[0].id);
 	}
 	assert_int_equal(made, 1);
+}
+
+static void many_connections_at_once_do_not_pass_the_limit(void **state)
+{
+	struct unit *u = *state;
+	struct racer r[THREADS] = {{.made = false}};
+	int made = 0;
+
+	at_most(u, &u->a, 3);
+	race_all(u, true, r);
+	for (int i = 0; i < THREADS; i++) {
+		assert_true(r[i].err == ERR_NONE || r[i].err == ERR_LIMIT);
+		assert_int_equal(r[i].err == ERR_NONE, r[i].made);
+		made += r[i].made;
+	}
+	assert_int_equal(made, 3);
 }
 
 /* ---- the life of a row ---- */
@@ -351,7 +427,9 @@ int main(void)
 	    TEST(a_row_keeps_what_was_asked_for),
 	    TEST(a_second_reserve_gives_the_row_that_is_there),
 	    TEST(a_reserve_needs_a_tenant_and_texts_that_fit),
+	    TEST(a_tenant_has_no_more_sandboxes_than_it_may),
 	    TEST(two_connections_reserving_one_name_give_one_row),
+	    TEST(many_connections_at_once_do_not_pass_the_limit),
 	    TEST(a_confirmed_sandbox_runs),
 	    TEST(a_state_moves_only_from_where_it_is),
 	    TEST(one_that_is_being_deleted_is_not_found),

@@ -5,8 +5,12 @@
 static const char *const released[][2] = {
     {"ctl_0001_init",
      "7d5021d2445f2cf7f62c0fc5fba227f30887e0bc4a73f842191baeca92502502"},
+    {"ctl_0002_plans",
+     "32df4aee705f84e107aa90a812ab4b473573dd51110e559940b8ae6e81200b28"},
     {"ctl_0003_audit_name",
      "7faba72ba018f773e7d6f4edfecc71c3d8b5b39a9eb0d38a37320c96cde39150"},
+    {"ctl_0004_sandboxes",
+     "a9fa0eb0bb5c2dfffda9c918c2c592e2a314cc49ca466c3b64ea4c416e64f9c4"},
     {"logs_0001_init",
      "32b34f439165a3959cd1920fb7139687f23fec5aacbec5626a4705cebd5062dd"},
     {"node_0001_init",
