@@ -48,7 +48,7 @@ static int put_sysctl(const char *path, const char *text)
 	return fd >= 0 && write(fd, text, n) == (ssize_t)n ? 0 : -1;
 }
 
-/* A fresh network: loopback up, low ports for everyone in there. */
+/* A fresh network: loopback up, low ports and ping for everyone in there. */
 static int make_net(uint32_t slot)
 {
 	struct ifreq r = {.ifr_flags = IFF_UP};
@@ -60,6 +60,9 @@ static int make_net(uint32_t slot)
 	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	memcpy(r.ifr_name, "lo", 3);
 	if (s < 0 || ioctl(s, SIOCSIFFLAGS, &r) < 0)
+		return -1;
+	if (put_sysctl("/proc/sys/net/ipv4/ping_group_range", "0 2147483647") <
+	    0)
 		return -1;
 	return put_sysctl("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
 }
