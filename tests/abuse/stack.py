@@ -304,9 +304,10 @@ class Stack:
         os.chmod(self.data, 0o755)
         self.log = open(os.path.join(self.data, 'log'), 'a+b')
         os.mkdir(os.path.join(self.data, 'images'), 0o755)
-        subprocess.run(['cp', '-a', IMAGE,
-                        os.path.join(self.data, 'images', 'host')],
-                       check=True)
+        # Links where that can be: nobody writes to an image.
+        to = os.path.join(self.data, 'images', 'host')
+        same = os.stat(IMAGE).st_dev == os.stat(self.data).st_dev
+        subprocess.run(['cp', '-al' if same else '-a', IMAGE, to], check=True)
         db = os.path.join(self.data, 'db')
         os.mkdir(db, 0o750)
         shutil.chown(db, 'warren', 'warren')

@@ -14,10 +14,21 @@ def checksum(path):
 class Files(stack.Case):
     def test_f01_nothing_of_the_host_is_read(self):
         self.both(r'''
-for path in ('/etc/shadow', '/etc/gshadow', '/etc/ssh', '/root/.ssh',
+for path in ('/etc/shadow-', '/etc/ssh/ssh_host_rsa_key', '/root/.ssh',
+             '/etc/ssh/ssh_host_ed25519_key', '/etc/ssl/private/x',
              '/var/lib/warren', '/run/warren', '/boot', '/lib/modules/x'):
     refused(path, opens(path), 'ENOENT', 'EACCES')
-for path in ('/home', '/root', '/srv', '/var/log', '/run'):
+for dir_, dirs, files in os.walk('/var/log'):
+    if files:
+        print(dir_, files)
+for path in ('/etc/shadow', '/etc/gshadow'):
+    try:
+        with open(path) as file:
+            print(''.join(line for line in file
+                          if line.split(':')[1] != '*'), end='')
+    except PermissionError:
+        pass
+for path in ('/home', '/root', '/srv', '/run'):
     try:
         got = set(os.listdir(path)) - {'sandbox'}
     except PermissionError:
@@ -110,7 +121,7 @@ for path in ('.', '../../..', '/proc/self/root', '/proc/self/cwd/..'):
     s, r = os.stat(path), os.stat('/')
     if (s.st_dev, s.st_ino) != (r.st_dev, r.st_ino):
         print(path, 'is elsewhere')
-if os.path.exists('/var/lib/dpkg/info/bash.list'):
+if os.path.exists('/var/lib/dpkg/lock'):
     print('the root of the machine')
 ''')
 
