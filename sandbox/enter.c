@@ -213,10 +213,8 @@ static void become_kernel(void)
 		step = ZYGOTE_STEP_FDS;
 	else if (step == ZYGOTE_STEP_NONE)
 		broker = KERNEL_FDS;
-	/* Then as dumpable as what init starts: its user sees it in /proc. */
 	if (step == ZYGOTE_STEP_NONE &&
-	    (!init_confine_child((uint8_t)request.user, false) ||
-	     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0))
+	    !init_confine_child((uint8_t)request.user, false))
 		step = ZYGOTE_STEP_CONFINE;
 	if (step != ZYGOTE_STEP_NONE) {
 		say(broker, ZYGOTE_FAILED, 0, step);
@@ -227,6 +225,11 @@ static void become_kernel(void)
 		_exit(126);
 	close(broker);
 	nfds = 0;
+}
+
+EXPORT int enter_show(void)
+{
+	return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
 /* ---- in the zygote ---- */

@@ -9,6 +9,7 @@
  *	while (enter_wait() == 0)
  *		if (enter_fork() == 1)
  *			break;        (the child: confined, 0-3 are its own)
+ *	enter_show();
  */
 #ifndef SANDBOX_ENTER_H
 #define SANDBOX_ENTER_H
@@ -41,6 +42,14 @@ const char *enter_language(void);
  * A child that cannot enter tells the step and ends: it never returns.
  */
 int enter_fork(void);
+
+/**
+ * enter_show():
+ * As dumpable as what init starts: the child's user sees it in /proc, and
+ * writes to its memory. So not before the child has nothing left that is the
+ * zygote's, for its user can stop it at any point. 0, or -1.
+ */
+int enter_show(void);
 
 /**
  * enter_keep(mask):

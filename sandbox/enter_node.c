@@ -29,6 +29,7 @@ static struct {
 	__typeof__(&enter_wait) wait;
 	__typeof__(&enter_language) language;
 	__typeof__(&enter_fork) fork;
+	__typeof__(&enter_show) show;
 	__typeof__(&enter_keep) keep;
 	__typeof__(&enter_forkable) forkable;
 	__typeof__(&enter_collapse) collapse;
@@ -117,7 +118,7 @@ static napi_value become_child(napi_env env, const char *language)
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		_exit(126);
 	signal(SIGPIPE, SIG_IGN);
-	if (renew_loop(env) != 0)
+	if (renew_loop(env) != 0 || enter.show() < 0)
 		_exit(126);
 	napi_create_object(env, &v);
 	napi_create_string_utf8(env, language, NAPI_AUTO_LENGTH, &text);
@@ -271,6 +272,7 @@ static int load(void)
 	FIND(wait);
 	FIND(language);
 	FIND(fork);
+	FIND(show);
 	FIND(keep);
 	FIND(forkable);
 	FIND(collapse);

@@ -40,6 +40,8 @@ class Zygote:
             before()
             if fork() == 1:
                 after()
+                if self.enter.enter_show() < 0:
+                    os._exit(126)
                 return
             parent()
         os._exit(0)
