@@ -32,7 +32,10 @@ PRIVATE = ('10.1.2.3', '172.16.5.5', '172.31.255.1', '192.168.1.1',
            '100.64.0.9', '192.0.0.8', '198.18.0.7', '198.19.255.1',
            '169.254.7.7', '10.255.255.53')
 RESOLVER = '169.254.53.53'
+BLACKHOLE = '203.0.113.66'     # what is sent there is dropped
 TCP_PORTS = (22, 25, 53, 80, 443, 465, 587, 8080)
+USERS = ('root', 'sandbox')
+REFUSED = 'EHOSTUNREACH'
 DENIAL_WORDS = ('spoofed_source', 'gateway', 'other_sandbox', 'host',
                 'private_address', 'smtp', 'other_resolver', 'denied', 'not_allowed',
                 'protocol', 'connection_rate', 'connection_count')
@@ -148,6 +151,13 @@ def inside(namespace, *command, check=True, **how):
     return subprocess.run(
         ['nsenter', f'--net=/run/netns/{namespace}', *command], check=check,
         capture_output=True, text=True, **how)
+
+
+def from_outside(namespace, address, port=8080):
+    """What a machine in that namespace gets when it connects."""
+    return inside(namespace, sys.executable, '-c', GUEST +
+                  'print(tcp(sys.argv[1], int(sys.argv[2]), 1.0))',
+                  address, str(port)).stdout.strip()
 
 
 def can_run():
@@ -391,6 +401,33 @@ def udp(address, port=9999, seconds=1.5, data=b'x'):
 '''
 
 
+ASK = r'''
+def ask(name_, kind=1, server='169.254.53.53', tcp_=False, seconds=3):
+    q = struct.pack('>HHHHHH', 7, 0x100, 1, 0, 0, 0) + b''.join(
+        bytes([len(l)]) + l.encode() for l in name_.split('.')) + \
+        b'\0' + struct.pack('>HH', kind, 1)
+    s = socket.socket(type=socket.SOCK_STREAM if tcp_ else socket.SOCK_DGRAM)
+    s.settimeout(seconds)
+    try:
+        s.connect((server, 53))
+        if tcp_:
+            s.sendall(struct.pack('>H', len(q)) + q)
+            r = s.recv(4096)[2:]
+        else:
+            s.send(q)
+            r = s.recv(4096)
+    except OSError as e:
+        return name(e)
+    code, answers = r[3] & 15, struct.unpack('>H', r[6:8])[0]
+    if not answers:
+        return f'code {code}'
+    data = r[len(q):]
+    if kind == 1:
+        return socket.inet_ntoa(data[12:16])
+    return f'{answers} answers'
+'''
+
+
 @contextlib.contextmanager
 def opened(net, **how):
     box = net.open(**how)
@@ -420,6 +457,25 @@ class Case(stack.unittest.TestCase):
         self.assertIsNone(self.net.process.poll(), self.net.said())
         self.assertEqual(self.net.broker(stack.PING), 'none')
         self.assertEqual(self.box.sh('echo alive').stdout, 'alive\n')
+
+    def ask(self, name, *args, box=None, user='root'):
+        """What the resolver says of ${name}; ${args} for ASK's ask()."""
+        return (box or self.box).py(
+            ASK + f'print(ask({name!r}, {", ".join(args)}))',
+            user=user).stdout.strip()
+
+    def connect_ms(self, box, times=10):
+        """How long connecting to the world took, each time, sorted."""
+        got = box.py('''
+for _ in range(int(sys.argv[2])):
+    began = time.monotonic()
+    if tcp(sys.argv[1]) != 'ok':
+        print('failed')
+    print((time.monotonic() - began) * 1000)
+    time.sleep(0.02)
+''', PUBLIC, str(times))
+        self.assertNotIn('failed', got.stdout)
+        return sorted(map(float, got.stdout.split()))
 
     def settled(self, seconds=5):
         """Nothing of sandboxes that are gone is left."""

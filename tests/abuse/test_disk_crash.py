@@ -9,7 +9,7 @@ import time
 import unittest
 
 import stack
-from test_disk import BYTES, INODES, disk, image, loops
+from test_disk_life import BYTES, INODES, disk, image, loops
 
 SPARES = 8
 LIMITS = {'rest': disk(BYTES, INODES)}

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 import stack
-from test_disk import disk, image
+from test_disk_life import disk, image
 
 MIB = stack.MIB
 SIZE = 1024 * MIB

@@ -1,0 +1,10 @@
+"""F8: no device of the host is there."""
+
+
+def attempt(self):
+    self.both(r'''
+for name in ('vda', 'sda', 'kvm', 'fuse', 'loop0', 'loop-control', 'mem',
+             'kmsg', 'port', 'net/tun', 'console', 'tty', 'ptmx', 'vsock',
+             'vhost-net', 'mapper/control', 'cpu/0/msr', 'hwrng', 'rtc0'):
+    refused(name, opens('/dev/' + name), 'ENOENT')
+''')
