@@ -134,7 +134,9 @@ enum keeper_flag {
 	KF_STDERR_FD = 64,
 	KF_FORKED = 128,       /* the program is forked from a zygote */
 	KF_SESSION_HAVE = 256, /* ERR_NOT_FOUND rather than a new session */
-	KF_WALL = 512 /* timeout_ms is the sandbox's limit, not the caller's */
+	KF_WALL = 512, /* timeout_ms is the sandbox's limit, not the caller's */
+	KF_ASIDE =
+	    1024 /* it does not wait for the other calls of its session */
 };
 
 enum exec_kind {

@@ -142,6 +142,7 @@ enum err exec_body_read(struct request *rq, bool keep, struct exec_body *x,
 		r = session_choose(rq, x->session, x->session_id, &named, e);
 	if (x->argv != NULL && !named)
 		x->session_id[0] = '\0';
+	x->aside = !named;
 	if (r == ERR_NONE)
 		r = exec_body_command(rq, x, e);
 	if (r == ERR_NONE)
@@ -180,6 +181,8 @@ static enum err exec_body_session(struct link *l, struct exec_body *x,
 			x->timeout_ms = 0; /* that one is sooner */
 	}
 	s->session = x->session_id;
+	if (x->aside)
+		s->flags |= KF_ASIDE;
 	return r;
 }
 

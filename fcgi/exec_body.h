@@ -26,6 +26,7 @@ struct exec_body {
 	bool open_stdin;
 	/* Found from the above: */
 	id_text_t session_id; /* "": none */
+	bool aside;           /* no session was named: wait for no call */
 	bool base64;
 	bool keep;         /* the client's end is not the program's */
 	struct buf shown;  /* the command to show: argv joined */
@@ -55,8 +56,7 @@ FALLIBLE enum err exec_body_read(struct request *rq, bool keep,
 /**
  * exec_body_launch(l, x, s, e):
  * Once ${l} is open: argv, env, cwd, stdin, times and session into ${s}, but
- * no id, kind and flags other than KF_MERGE. A command's timeout that was
- * not given is the session's.
+ * no id and kind. A command's timeout that was not given is the session's.
  */
 FALLIBLE enum err exec_body_launch(struct link *l, struct exec_body *x,
 				   struct keeper_start *s, struct errinfo *e);

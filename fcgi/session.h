@@ -16,7 +16,7 @@ struct json_object;
  * session_choose(rq, given, out, named, e):
  * ${given} (the body's sessionId, or NULL), else X-Session-Id, else
  * ?session=, else ?sessionId=, else "default"; ${out} is "" for
- * SESSION_NONE. ${named}: it was asked for.
+ * SESSION_NONE. ${named}: it was asked for; else a call waits for no other.
  * Errors: ERR_ARG with 400 noted.
  */
 FALLIBLE enum err session_choose(struct request *rq, const char *given,

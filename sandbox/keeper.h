@@ -47,7 +47,8 @@ struct turn {
 	bool waits;       /* others are before it */
 	struct buf spawn; /* what init is asked for when its turn comes */
 	int fds[WIRE_FDS_MAX];
-	int state; /* the file that the shell reads and writes */
+	int state;       /* the file that the shell reads and writes */
+	uint64_t number; /* among those of its session that began */
 	struct exec *next;
 };
 

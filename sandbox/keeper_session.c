@@ -15,11 +15,9 @@
 #include "sandbox/keeper_exec.h"
 #include "sandbox/keeper_init.h"
 #include "sandbox/keeper_session.h"
+#include "sandbox/session_state.h"
 #include "sandbox/session_text.h"
 
-#define SAVED "# saved\n"
-#define AT_END "\n# end "
-#define AT_EXIT "\n# exit "
 #define TAIL_MAX 8192
 
 /* See session.bash, which is what "." reads first. */
@@ -79,7 +77,7 @@ static void first_state(struct buf *b, const char *cwd, const char *const *env,
 	/* Also where none is given: the call's own is not the session's. */
 	buf_adds(b, "builtin cd / && builtin cd -- ");
 	add_quoted(b, cwd[0] != '\0' ? cwd : "/workspace");
-	buf_adds(b, SAVED);
+	buf_adds(b, SESSION_SAVED);
 }
 
 enum err session_new(struct keeper *k, const char *id, const char *cwd,
@@ -196,6 +194,7 @@ static enum err session_go(struct exec *x, struct errinfo *e)
 	struct turn *t = &x->turn;
 	enum err r;
 
+	t->number = ++x->session->turns;
 	t->state = session_file(x->session->state.data, x->session->state.len);
 	t->fds[3] = t->state < 0 ? -1 : fcntl(t->state, F_DUPFD_CLOEXEC, 3);
 	if (t->fds[3] < 0)
@@ -209,11 +208,28 @@ static enum err session_go(struct exec *x, struct errinfo *e)
 	return ERR_NONE;
 }
 
+/* Others are before it, and it is not one that runs beside them. */
+static bool session_queue(struct session *s, struct exec *x)
+{
+	struct exec **p = &s->waits;
+
+	if (x->kind != EXEC_CALL || (x->flags & KF_ASIDE) != 0)
+		return false;
+	if (s->call == NULL) {
+		s->call = x;
+		return false;
+	}
+	while (*p != NULL)
+		p = &(*p)->turn.next;
+	*p = x;
+	x->turn.waits = true;
+	return true;
+}
+
 enum err session_enter(struct exec *x, const char *id, struct buf *spawn,
 		       int fds[WIRE_FDS_MAX], struct errinfo *e)
 {
 	struct session *s = session_find(x->keeper, id);
-	struct exec **p;
 	enum err r = ERR_NONE;
 
 	if (s == NULL && (x->flags & KF_SESSION_HAVE) != 0)
@@ -228,17 +244,7 @@ enum err session_enter(struct exec *x, const char *id, struct buf *spawn,
 	*spawn = (struct buf){0};
 	for (int i = 0; i < WIRE_FDS_MAX; i++)
 		x->turn.fds[i] = STEAL_FD(fds[i]);
-	if (x->kind != EXEC_CALL)
-		return session_go(x, e);
-	if (s->call == NULL) {
-		s->call = x;
-		return session_go(x, e);
-	}
-	for (p = &s->waits; *p != NULL; p = &(*p)->turn.next)
-		continue;
-	*p = x;
-	x->turn.waits = true;
-	return ERR_NONE;
+	return session_queue(s, x) ? ERR_NONE : session_go(x, e);
 }
 
 bool session_waits(const struct exec *x)
@@ -246,93 +252,79 @@ bool session_waits(const struct exec *x)
 	return x->session != NULL && x->turn.waits;
 }
 
-/*
- * What stands before SAVED at the end of a state: how the shell ended, and
- * where. False: it did not get there.
- */
-static bool tail_read(const char *p, size_t len, bool *through,
-		      const char **cwd, size_t *cwd_len)
+/* The shell did not come to saving: it reads what it was given. */
+static bool state_untouched(int fd)
 {
-	const size_t mark = strlen(SAVED);
-	const char *end, *line;
-	size_t skip;
+	char text[64];
+	size_t n = strnlen(session_text, sizeof(text));
 
-	if (len < mark + 1 || memcmp(p + len - mark, SAVED, mark) != 0 ||
-	    p[len - mark - 1] != '\n')
-		return false;
-	end = p + len - mark - 1;
-	line = memrchr(p, '\n', (size_t)(end - p));
-	if (line == NULL)
-		return false;
-	if (strncmp(line, AT_END, strlen(AT_END)) == 0) {
-		*through = true;
-		skip = strlen(AT_END);
-	} else if (strncmp(line, AT_EXIT, strlen(AT_EXIT)) == 0) {
-		*through = false;
-		skip = strlen(AT_EXIT);
-	} else {
-		return false;
-	}
-	*cwd = line + skip;
-	*cwd_len = (size_t)(end - *cwd);
-	return true;
+	return pread(fd, text, n, 0) == (ssize_t)n &&
+	       memcmp(text, session_text, n) == 0;
 }
 
 bool session_shell_ended(const struct exec *x)
 {
 	char text[TAIL_MAX];
+	struct session_tail tail;
 	struct stat st;
-	const char *cwd;
-	bool through = false;
 	ssize_t n;
 	off_t at;
-	size_t len;
 
 	if (x->session == NULL || x->kind != EXEC_CALL || x->turn.state < 0)
 		return false;
 	if (fstat(x->turn.state, &st) < 0)
 		return false;
+	if (state_untouched(x->turn.state))
+		return true;
 	at = st.st_size > TAIL_MAX ? st.st_size - TAIL_MAX : 0;
 	n = pread(x->turn.state, text, sizeof(text), at);
-	return n <= 0 || !tail_read(text, (size_t)n, &through, &cwd, &len) ||
-	       !through;
-}
-
-static void take_cwd(struct session *s)
-{
-	const char *cwd;
-	bool through;
-	size_t n;
-
-	if (!tail_read(s->state.data, s->state.len, &through, &cwd, &n) ||
-	    n == 0 || n > PATH_MAX || cwd[0] != '/')
-		return;
-	free(s->cwd);
-	s->cwd = strndup(cwd, n);
+	return n <= 0 || !session_state_tail(text, (size_t)n, &tail) ||
+	       !tail.through;
 }
 
 /* The state that a call left, if it saved all of it. */
-static void session_take(struct session *s, int fd)
+static bool state_read(int fd, struct buf *out)
 {
-	OWN(buf_free) struct buf b = BUF_INIT(SESSION_STATE_MAX);
-	const size_t mark = strlen(SAVED);
+	const size_t mark = strlen(SESSION_SAVED);
 	struct stat st;
 	size_t size;
 	void *to;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > SESSION_STATE_MAX)
-		return;
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > SESSION_STATE_MAX ||
+	    state_untouched(fd))
+		return false;
 	size = (size_t)st.st_size;
-	to = size < mark ? NULL : buf_space(&b, size);
+	to = size < mark ? NULL : buf_space(out, size);
 	if (to == NULL || pread(fd, to, size, 0) != (ssize_t)size)
+		return false;
+	buf_grow(out, size);
+	if (memcmp(out->data + size - mark, SESSION_SAVED, mark) != 0)
+		return false;
+	session_state_trim(out);
+	return true;
+}
+
+/*
+ * Of calls that ran side by side, the one that began last and changed
+ * something is kept, whenever it ended.
+ */
+static void session_take(struct session *s, const struct turn *t)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(SESSION_STATE_MAX);
+	struct session_tail tail;
+
+	if (t->number < s->taken || !state_read(t->state, &b) ||
+	    session_state_same(&s->state, &b))
 		return;
-	buf_grow(&b, size);
-	if (memcmp(b.data + size - mark, SAVED, mark) != 0)
-		return;
+	s->taken = t->number;
 	buf_free(&s->state);
 	s->state = b;
 	b = (struct buf){0};
-	take_cwd(s);
+	if (!session_state_tail(s->state.data, s->state.len, &tail) ||
+	    tail.cwd_len == 0 || tail.cwd_len > PATH_MAX || tail.cwd[0] != '/')
+		return;
+	free(s->cwd);
+	s->cwd = strndup(tail.cwd, tail.cwd_len);
 }
 
 static void start_next(struct session *s)
@@ -371,10 +363,10 @@ void session_leave(struct exec *x)
 	if (*p == x)
 		*p = x->turn.next;
 	x->turn.waits = false;
-	if (s->call == x) {
+	if (s->call == x)
 		s->call = NULL;
-		session_take(s, x->turn.state);
-	}
+	if (x->kind == EXEC_CALL)
+		session_take(s, &x->turn);
 	own_fd(&x->turn.state);
 	s->refs--;
 	start_next(s);

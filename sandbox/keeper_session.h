@@ -3,7 +3,8 @@
  * variables, functions, aliases, options). Each call is a fresh bash that
  * restores the state, runs the command and saves the state (session.bash), so
  * nothing a command does can wedge its session. Calls of one session run one
- * after another; background processes start from its state and change none.
+ * after another, but for those with KF_ASIDE, which start at once from the
+ * state as it is; background processes start from it and change none.
  */
 #ifndef SANDBOX_KEEPER_SESSION_H
 #define SANDBOX_KEEPER_SESSION_H
@@ -19,8 +20,10 @@ struct session {
 	int64_t created_ms;
 	struct buf state;   /* text that bash can source */
 	char *cwd;          /* as the last call left it; NULL: /workspace */
-	struct exec *call;  /* the one that runs */
+	struct exec *call;  /* the one whose turn it is */
 	struct exec *waits; /* those behind it, the next first */
+	uint64_t turns;     /* calls that began */
+	uint64_t taken;     /* the one whose state it is */
 	int refs;           /* executions that point here */
 	bool ended;         /* deleted; goes with its last execution */
 	struct session *next;
@@ -78,7 +81,11 @@ bool session_shell_ended(const struct exec *x);
 /** session_waits(x): It is not with init yet, for others are before it. */
 bool session_waits(const struct exec *x);
 
-/** session_leave(x): ${x} ended or goes: take its state, start the next. */
+/**
+ * session_leave(x):
+ * ${x} ended or goes: take its state, unless one that began later has changed
+ * something, and start the next.
+ */
 void session_leave(struct exec *x);
 
 #endif

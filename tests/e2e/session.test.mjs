@@ -233,6 +233,11 @@ test('with the compatibility header a shell that ends is told as 410', limit,
 				{ sessionId: 'default', exitCode: code });
 			await sandbox.exec('set +e');
 		}
+		/* It saved nothing: what the call before it saved is no answer. */
+		const shot = await execute(sandbox, { command: 'kill -9 $$' },
+			COMPAT);
+		assert.equal(shot.status, 410);
+		assert.equal(shot.json.context.exitCode, 137);
 		for (const command of ['false', '(exit 4)', 'bash -c "exit 4"'])
 			assert.equal((await execute(sandbox, { command }, COMPAT))
 				.status, 200, command);
@@ -297,6 +302,56 @@ test('commands of one session run one after another', limit, async (t) => {
 		Array.from({ length: 20 }, (_, i) => i + 1));
 });
 
+/** A command that tells when it has begun and waits for its go. */
+const gated = (name, then) => `touch /tmp/begun-${name}; ` +
+	`until test -e /tmp/go-${name}; do sleep 0.02; done; ${then}`;
+
+test('calls that name no session do not wait for each other', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const begun = (name) => until(5000, name, async () =>
+			(await sandbox.exists(`/tmp/begun-${name}`)).exists);
+		const go = (name) => sandbox.writeFile(`/tmp/go-${name}`, '');
+
+		await sandbox.exec('cd /usr; V=first');
+		const quiet = sandbox.exec(gated('quiet', 'pwd'));
+		await begun('quiet');
+		const { ms, value } = await timed(() => sandbox.exec('echo hi'));
+		assert.equal(value.stdout, 'hi\n');
+		assert.ok(ms < 2000, `${ms} ms`);
+		/* What one changes holds for those that begin after it. */
+		await sandbox.exec('cd /tmp; V=second');
+		assert.equal(await out(sandbox, 'pwd; echo $V'),
+			'/tmp\nsecond\n');
+		await go('quiet');
+		assert.equal((await quiet).stdout, '/usr\n');
+		assert.equal(await out(sandbox, 'pwd; echo $V'),
+			'/tmp\nsecond\n');
+		/* Of two that both change something: the one that began last. */
+		const older = sandbox.exec(gated('older', 'V=older'));
+		await begun('older');
+		const newer = sandbox.exec(gated('newer', 'V=newer'));
+		await begun('newer');
+		await go('newer');
+		await newer;
+		await go('older');
+		await older;
+		assert.equal(await out(sandbox, 'echo $V'), 'newer\n');
+		/* One that only looks takes nothing back. */
+		const changes = sandbox.exec(gated('changes', 'V=changed'));
+		await begun('changes');
+		assert.equal(await out(sandbox, 'echo $V'), 'newer\n');
+		await go('changes');
+		await changes;
+		assert.equal(await out(sandbox, 'echo $V'), 'changed\n');
+		/* The same session, named, waits for its turn. */
+		const all = await Promise.all(Array.from({ length: 8 }, () =>
+			sandbox.exec('n=$((${n-0} + 1)); echo $n',
+				{ sessionId: 'default' })));
+		assert.deepEqual(all.map(({ stdout }) => Number(stdout))
+			.sort((a, b) => a - b), [1, 2, 3, 4, 5, 6, 7, 8]);
+	});
+
 test('commands of two sessions run side by side', limit, async (t) => {
 	const sandbox = stack.sandbox(t);
 
@@ -312,19 +367,19 @@ test('commands of two sessions run side by side', limit, async (t) => {
 
 test('a caller that leaves the queue takes its command along', limit,
 	async (t) => {
-		const sandbox = stack.sandbox(t);
+		const session = await stack.sandbox(t).createSession();
 		const stop = new AbortController();
-		const first = sandbox.exec('sleep 1');
+		const first = session.exec('sleep 1');
 
 		await pause(200);
 		const second = assert.rejects(
-			sandbox.exec('touch /tmp/ran', { signal: stop.signal }),
+			session.exec('touch /tmp/ran', { signal: stop.signal }),
 			{ name: 'AbortError' });
 		await pause(200);
 		stop.abort();
 		await second;
 		await first;
-		assert.equal(await out(sandbox, 'ls /tmp'), '');
+		assert.equal(await out(session, 'ls /tmp'), '');
 	});
 
 test('a deleted session takes its processes and its queue along', limit,
