@@ -210,10 +210,10 @@ test('env and cwd hold for their command only', limit, async (t) => {
 
 test('HOME, PATH and LANG are those of the sandbox', limit, async (t) => {
 	const { stdout } = await stack.sandbox(t).exec(
-		'echo $HOME; echo $PATH; echo $LANG; id -un');
+		'echo $HOME; echo $PATH; echo $LANG; id -un; locale charmap');
 
 	assert.equal(stdout, '/root\n/usr/local/sbin:/usr/local/bin:' +
-		'/usr/sbin:/usr/bin:/sbin:/bin\nC.UTF-8\nroot\n');
+		'/usr/sbin:/usr/bin:/sbin:/bin\nC.UTF-8\nroot\nUTF-8\n');
 });
 
 test('a bad environment name is 400 before anything runs', limit,
