@@ -62,6 +62,10 @@ static enum err context_refused(struct request *rq,
 	if (strcmp(lang->name, "python") == 0)
 		return err_http_fail(rq, e, HTTP_PYTHON_NOT_AVAILABLE,
 				     "This image has no Python for contexts");
+	if (strstr(lang->argv[0], "node") == NULL)
+		return err_http_fail(rq, e, HTTP_LANGUAGE_NOT_AVAILABLE,
+				     "This image has no %s for contexts",
+				     lang->argv[0]);
 	return err_http_fail(rq, e, HTTP_JAVASCRIPT_NOT_AVAILABLE,
 			     "This image has no Node.js for contexts");
 }

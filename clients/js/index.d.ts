@@ -175,7 +175,7 @@ export type LogEvent =
 
 /* Code */
 
-export type Language = 'python' | 'javascript' | 'typescript';
+export type Language = 'python' | 'javascript' | 'typescript' | 'bash';
 
 export interface ContextOptions {
 	/** Default: python. */

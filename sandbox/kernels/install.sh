@@ -18,7 +18,8 @@ state()
 {
 	find "$here" -type f ! -path '*/node_modules/*' ! -name '*.pyc' \
 		! -name '*.md' -exec sha256sum {} + | sort
-	sha256sum "$here/../enter_node.c" "$here/../enter.h"
+	sha256sum "$here/../enter_node.c" "$here/../enter.h" \
+		"$here"/../../base/wire*.c "$here/../../base/buf.c"
 	"$python" -c 'import sys; print(sys.version)'
 	uname -m
 }
@@ -65,5 +66,10 @@ esac
 "${CC:-cc}" -O2 -Wall -Wextra -D_GNU_SOURCE -fPIC -shared -Wl,-z,relro,-z,now \
 	-I "$dest/node/node_modules/node-api-headers/include" -I "$here/../.." \
 	-o "$dest/node/warren_enter.node" "$here/../enter_node.c"
+
+# A language that needs more than this script has one of its own.
+for each in "$here"/*/install.sh; do
+	"$each" "$dest/$(basename "$(dirname "$each")")"
+done
 chmod -R a+rX "$dest"
 echo "$sum" > "$dest/.state"

@@ -1,5 +1,7 @@
-// The same claims in each language's words. A new language adds a column.
+// The same claims in each language's words. A new language adds a column. What
+// it cannot say at all is null: the case is skipped.
 const js = {
+	one: '1', two: '1 + 1',
 	hello: 'console.log("Hello World")',
 	noNewline: 'process.stdout.write("x")',
 	slow: `for (let i = 0; i < 3; i++) {
@@ -17,7 +19,7 @@ const js = {
 		display("shown");
 		console.log("d");
 		42`,
-	large: 'console.log("x".repeat(3000000)); "y".repeat(500000)',
+	large: 'console.log("x".repeat(3000000)); display("y".repeat(500000))',
 	set: 'let kept = 41', get: 'kept + 1', other: 'kept',
 	notFound: { ename: 'ReferenceError', evalue: /not defined/ },
 	fail: 'null.x', failed: 'TypeError',
@@ -56,6 +58,7 @@ export const words = {
 		get: '(kept as number) + 1',
 		nothing: 'interface Nothing { a: number }' },
 	python: {
+		one: '1', two: '1 + 1',
 		hello: 'print("Hello World")',
 		noNewline: 'print("x", end="")',
 		slow: 'import time\nfor i in range(3):\n print(i)\n time.sleep(0.3)',
@@ -70,7 +73,7 @@ export const words = {
 			display("shown")
 			print("d")
 			42`,
-		large: 'print("x" * 3000000)\n"y" * 500000',
+		large: 'print("x" * 3000000)\ndisplay("y" * 500000)',
 		set: 'kept = 41', get: 'kept + 1', other: 'kept',
 		notFound: { ename: 'NameError', evalue: /not defined/ },
 		fail: '1 / 0', failed: 'ZeroDivisionError',
@@ -106,5 +109,43 @@ export const words = {
 		module: ['warren_mod.py', 'x = 6 * 7',
 			'import warren_mod; warren_mod.x'],
 		shadow: ['json.py', 'raise SystemError("shadowed")', '[1, 2]'],
+	},
+	bash: {
+		printed: true, /* no values: what a cell says of one it prints */
+		one: ':', two: 'echo $((1 + 1))',
+		hello: 'echo "Hello World"',
+		noNewline: 'printf x',
+		slow: 'for i in 0 1 2; do\n echo $i\n sleep 0.3\ndone',
+		partial: 'printf .; sleep 0.5; printf !',
+		both: 'echo out; echo err >&2',
+		order: 'echo a\n/bin/sh -c "echo b"\nprintf "c\\n"\n' +
+			'display text shown\necho d\ndisplay text 42',
+		large: 'head -c 3000000 /dev/zero | tr "\\0" x; echo\n' +
+			'head -c 500002 /dev/zero | tr "\\0" y | display text',
+		set: 'kept=41', get: 'echo $((kept + 1))',
+		other: 'echo "${kept?}"',
+		notFound: { ename: 'ExitStatus', evalue: /exit status 1/ },
+		fail: 'true\nfalse', failed: 'ExitStatus',
+		syntax: 'x = ( =',
+		asyncValue: 'x=$(sleep 0.01; echo 42)\necho $x',
+		topAwait: 'sleep 0.01 & wait $!; echo 42',
+		nothing: ':',
+		data: null, cycle: null, brokenRepr: null,
+		html: 'display html "<b>x</b>"',
+		png: 'printf "\\x89PNG" | display png',
+		spin: 'while :; do :; done',
+		spinCatching: 'until false; do while :; do :; done || :; done',
+		wait: 'sleep 60',
+		displaySpin: 'while :; do display text 1; done',
+		interrupted: 'Interrupted',
+		env: 'echo "${WARREN_X-none}"', cwd: 'pwd',
+		setEnv: 'export WARREN_X=mine', setCwd: 'cd /tmp',
+		exit: 'exit 7',
+		shell: (command) => command,
+		badText: 'printf "a\\xed\\xa0\\x80b\\xc0c"',
+		throwBadText: null,
+		quoted: (text) => text,
+		module: ['warren_mod.sh', 'x=42', '. ./warren_mod.sh; echo $x'],
+		shadow: ['source', 'exit 1', 'echo 1'],
 	},
 };

@@ -58,6 +58,7 @@ static void all_names_are_told_to_people(void **state)
 	assert_non_null(strstr(buf_str(&b), "python"));
 	assert_non_null(strstr(buf_str(&b), "javascript (js, node)"));
 	assert_non_null(strstr(buf_str(&b), "typescript (ts)"));
+	assert_non_null(strstr(buf_str(&b), "bash (sh, shell)"));
 }
 
 int main(void)
