@@ -161,6 +161,7 @@ enum err code_result_read(struct code_result *r, enum event_kind kind,
 
 	code_result_free(r);
 	r->kind = kind;
+	r->in.values_max = CODE_RESULT_VALUES_MAX;
 	if (n > max)
 		return result_bad(e, "frame: too long");
 	r->wide = (struct buf)BUF_INIT(2 * n + 2);

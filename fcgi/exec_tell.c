@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "fcgi/code_result.h"
 #include "fcgi/exec_tell.h"
 
 #define EVENT_JSON_MAX (8U * MIB)
@@ -48,7 +49,7 @@ enum err exec_tell_json(struct exec_tell *t, const struct keeper_event *ev,
 			struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(256U * MIB);
-	struct json_in in = {0};
+	struct json_in in = {.values_max = CODE_RESULT_VALUES_MAX};
 	const char *type = ev->kind == EVENT_RESULT  ? "result"
 			   : ev->kind == EVENT_ERROR ? "error"
 						     : "done";

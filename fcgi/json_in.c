@@ -30,6 +30,7 @@ struct json_scan {
 	bool nul;  /* the last text had \u0000 in it */
 	bool half; /* half of a surrogate pair was seen */
 	size_t colons;
+	size_t values; /* about how many */
 };
 
 /* The \uXXXX at p, or -1. */
@@ -71,9 +72,11 @@ static size_t json_in_scan_text(struct json_scan *s, const char *p, size_t left)
 /*
  * What the parser lets pass though it is not JSON, seen in the text; the
  * number of members of all objects in ${colons}. A key with NUL inside would
- * be cut short by the parser.
+ * be cut short by the parser. More than ${max} values: each takes far more
+ * memory than the text that it has here.
  */
-static const char *json_in_scan(const char *p, size_t n, size_t *colons)
+static const char *json_in_scan(const char *p, size_t n, size_t max,
+				size_t *colons)
 {
 	struct json_scan s = {0};
 
@@ -94,9 +97,13 @@ static const char *json_in_scan(const char *p, size_t n, size_t *colons)
 		if (c == ':' && s.nul)
 			return "a key has NUL in it";
 		s.colons += c == ':';
-		if (c == '"')
-			s = (struct json_scan){
-			    .text = true, .half = s.half, .colons = s.colons};
+		s.values += c == ',' || c == '[' || c == '{';
+		if (s.values > max)
+			return "it has too many values";
+		if (c == '"') {
+			s.text = true;
+			s.nul = false;
+		}
 	}
 	*colons = s.colons;
 	return s.half ? "a text has half a character in it" : NULL;
@@ -131,7 +138,9 @@ enum err json_in_parse(struct json_in *in, const char *text, size_t n,
 
 	if (n > JSON_IN_TEXT_MAX)
 		return json_in_broken(in, e, "it is too long");
-	bad = json_in_scan(text, n, &colons);
+	bad = json_in_scan(
+	    text, n, in->values_max > 0 ? in->values_max : JSON_IN_VALUES_MAX,
+	    &colons);
 	if (bad == NULL && !utf8_ok(text, n))
 		bad = "it is not UTF-8";
 	if (bad != NULL)

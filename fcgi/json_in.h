@@ -51,10 +51,12 @@ struct json_field {
 };
 
 #define JSON_IN_TEXT_MAX (256 << 20)
+#define JSON_IN_VALUES_MAX 65536U
 
 struct json_in {
 	struct json_object *root;
-	char **owned; /* decoded base64 */
+	size_t values_max; /* 0: JSON_IN_VALUES_MAX */
+	char **owned;      /* decoded base64 */
 	size_t nowned;
 	char field[96]; /* what the refusal is about; "" for the whole body */
 	char why[160];  /* the refusal, for the tenant; "": just no JSON */
@@ -63,7 +65,8 @@ struct json_in {
 
 /**
  * json_in_parse(in, text, n, e):
- * Parse the ${n} bytes at ${text}, an object, into ${in} (all zero before).
+ * Parse the ${n} bytes at ${text}, an object, into ${in} (all zero before, but
+ * for values_max).
  * Errors: ERR_ARG with field and why set; ERR_NOMEM.
  */
 FALLIBLE enum err json_in_parse(struct json_in *in, const char *text, size_t n,

@@ -290,6 +290,27 @@ static void a_long_body_of_escapes_is_read_in_one_pass(void **state)
 	assert_int_equal(json_in_parse(&in, b.data, b.len, &e), ERR_NONE);
 }
 
+/* Each takes the parser a hundred times its bytes here. */
+static void a_body_of_too_many_values_is_not_parsed(void **state)
+{
+	static const char *const values[] = {"[],", "1,", "{},", "\"\","};
+	struct errinfo e;
+
+	(void)state;
+	for (size_t i = 0; i < JSON_COUNT(values); i++) {
+		OWN(json_in_free) struct json_in in = {0};
+		OWN(buf_free) struct buf b = BUF_INIT(8 << 20);
+
+		buf_adds(&b, "{\"skip\":[");
+		for (unsigned n = 0; n < JSON_IN_VALUES_MAX; n++)
+			buf_adds(&b, values[i]);
+		buf_adds(&b, "1]}");
+		assert_int_equal(json_in_parse(&in, b.data, b.len, &e),
+				 ERR_ARG);
+		assert_null(in.root);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +331,7 @@ int main(void)
 	    cmocka_unit_test(a_needed_field_is_missed),
 	    cmocka_unit_test(env_leaves_out_null),
 	    cmocka_unit_test(a_long_body_of_escapes_is_read_in_one_pass),
+	    cmocka_unit_test(a_body_of_too_many_values_is_not_parsed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
