@@ -28,8 +28,8 @@
 #define KERNEL_FD 3
 #define KERNEL_TEXT_MAX 2048
 #define KERNEL_PARTS_MAX 2000
-#define KERNEL_AGAIN_MS 300
-#define KERNEL_AGAIN_MAX 20
+#define KERNEL_AGAIN_MS 50 /* twice as long each time */
+#define KERNEL_AGAIN_MAX 6
 
 enum stage { STAGE_IDLE, STAGE_BEGIN, STAGE_RUN };
 
@@ -153,7 +153,7 @@ static void run_say_done(struct kernel *k)
 
 static void kernel_again(struct kernel *k)
 {
-	k->again_ms = clock_mono_ms() + KERNEL_AGAIN_MS;
+	k->again_ms = clock_mono_ms() + (KERNEL_AGAIN_MS << k->again);
 }
 
 static void kernel_next(struct kernel *k)
@@ -406,6 +406,7 @@ static void kernel_interrupt(struct kernel *k)
 	if (k->stage == STAGE_IDLE)
 		return;
 	k->interrupted = true;
+	k->again = 0;
 	shell_interrupt(&k->shell);
 	kernel_again(k);
 }
