@@ -6,13 +6,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/loop.h"
 #include "base/wire.h"
+
+/* A signal that all of an execution gets: init_signal.h. */
+struct init_follow {
+	struct loop *loop;
+	struct loop_timer timer;
+	int sig;
+	int64_t step_ms;
+	int64_t until_ms;
+	pid_t *pids; /* who got it */
+	size_t n, room;
+};
 
 struct init_exec {
 	uint32_t tag;
 	pid_t pid;
 	bool exited; /* the main process was reaped */
 	bool failed; /* it never became the program; say nothing of its end */
+	struct init_follow follow;
 	struct init_exec *next;
 };
 

@@ -18,7 +18,7 @@
 #include "base/loop.h"
 #include "base/own.h"
 #include "base/wire.h"
-#include "sandbox/init_exec.h"
+#include "sandbox/init_signal.h"
 
 struct init {
 	struct loop loop;
@@ -66,6 +66,7 @@ static void exec_remove(struct init_exec **p)
 	struct init_exec *x = *p;
 
 	*p = x->next;
+	init_signal_end(x);
 	free(x);
 }
 
@@ -144,39 +145,6 @@ static void init_adopt(struct init *in, const struct wire_msg *msg)
 	init_say(in, IM_SPAWNED, msg->tag, &b);
 }
 
-/* Send sig to every process of the execution's cgroup. */
-static void leaf_signal(uint32_t tag, int sig)
-{
-	char path[64], name[16], line[32];
-	int fd;
-	FILE *f;
-
-	init_leaf_name(tag, name);
-	snprintf(path, sizeof(path), "%s/%s", name,
-		 sig == SIGKILL ? "cgroup.kill" : "cgroup.procs");
-	fd = openat(INIT_FD_CGROUP, path,
-		    (sig == SIGKILL ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (sig == SIGKILL) {
-		(void)!write(fd, "1", 1);
-		close(fd);
-		return;
-	}
-	f = fdopen(fd, "r");
-	if (f == NULL) {
-		close(fd);
-		return;
-	}
-	while (fgets(line, sizeof(line), f) != NULL) {
-		long pid = strtol(line, NULL, 10);
-
-		if (pid > 1)
-			kill((pid_t)pid, sig);
-	}
-	fclose(f);
-}
-
 static void init_signal(struct init *in, const struct wire_msg *msg)
 {
 	struct wire_in w = wire_in(msg);
@@ -189,13 +157,15 @@ static void init_signal(struct init *in, const struct wire_msg *msg)
 	if (msg->tag == 0) {
 		for (x = in->execs; x != NULL; x = x->next)
 			if (x->exited)
-				leaf_signal(x->tag, (int)sig);
+				init_signal_leaf(x->tag, (int)sig);
 		return;
 	}
 	if (x == NULL)
 		return;
-	if (all)
-		leaf_signal(x->tag, (int)sig);
+	if (all && sig == SIGTERM)
+		init_signal_follow(&in->loop, x, (int)sig);
+	else if (all)
+		init_signal_leaf(x->tag, (int)sig);
 	else if (!x->exited)
 		kill(x->pid, (int)sig);
 }
