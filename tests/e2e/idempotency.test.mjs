@@ -1,5 +1,6 @@
 /**
- * Calls that are sent again under the same Idempotency-Key run once.
+ * Calls that are sent again under the same Idempotency-Key run once, and what
+ * workers leave behind when they are killed or told to stop.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -152,13 +153,23 @@ test('a sandbox is made once, and not with other settings', limit,
 		assert.equal((await ask({ a: '2' })).status, 422);
 	});
 
+const workers = () => findProcesses('warren-fcgi',
+	(words) => words.includes(stack.data));
+
+const killWorkers = (signal) => {
+	for (const pid of workers())
+		process.kill(pid, signal);
+};
+
+/** Why a test that signals workers cannot run. */
+const blind = () => (stack.data === undefined || process.getuid() !== 0) &&
+	'needs root and the data directory';
+
 test('a retry after the worker was killed runs nothing twice', limit,
 	async (t) => {
-		if (stack.data === undefined || process.getuid() !== 0)
-			return t.skip('needs root and the data directory');
+		if (blind())
+			return t.skip(blind());
 		const sandbox = stack.sandbox(t);
-		const workers = () => findProcesses('warren-fcgi',
-			(words) => words.includes(stack.data));
 
 		await sandbox.exec('true');
 		for (let i = 0; i < 3; i++) {
@@ -166,8 +177,7 @@ test('a retry after the worker was killed runs nothing twice', limit,
 			const first = keyed(sandbox, 'execute', body, `k${i}`);
 			/* At another moment of its life each time. */
 			await pause([0, 30, 300][i]);
-			for (const pid of workers())
-				process.kill(pid, 'SIGKILL');
+			killWorkers('SIGKILL');
 			await first;
 			const { json } = await until(10_000, 'an answer', async () => {
 				const answer = await keyed(sandbox, 'execute', body,
@@ -178,4 +188,106 @@ test('a retry after the worker was killed runs nothing twice', limit,
 			assert.equal(json.exitCode, 3);
 			assert.equal(await runs(sandbox), String(i + 1));
 		}
+	});
+
+/** Until as many workers as before are there, and none of them. */
+const replaced = (before) => until(15_000, 'new workers', () => {
+	const now = workers();
+
+	return now.length >= before.length &&
+		!now.some((pid) => before.includes(pid));
+});
+
+test('workers that are told to stop finish what they began', limit,
+	async (t) => {
+		if (blind())
+			return t.skip(blind());
+		const sandbox = stack.sandbox(t);
+		const before = workers();
+
+		await sandbox.exec('true');
+		const running = Array.from({ length: 12 }, (_, i) =>
+			stack.call('POST', api(sandbox, i % 2 === 0
+				? 'execute'
+				: 'execute/stream'), {
+				command: `touch /tmp/b${i}; sleep 1.5; echo end ${i}`,
+				sessionId: '__DISABLE_SESSION__',
+			}));
+		await until(5000, 'their start', async () => (await sandbox.exec(
+			'ls /tmp/b* | wc -l')).stdout === '12\n');
+		killWorkers('SIGTERM');
+		/* New ones take what comes meanwhile, and nothing is refused. */
+		for (let i = 0; i < 20; i++)
+			assert.equal((await sandbox.exec(`echo ${i}`)).stdout,
+				`${i}\n`);
+		(await Promise.all(running)).forEach((answer, i) => {
+			assert.equal(answer.status, 200, answer.text);
+			assert.ok(answer.text.includes(`end ${i}\\n`), answer.text);
+			if (i % 2 === 1)
+				assert.match(answer.text, /"type":"complete"/);
+		});
+		await replaced(before);
+	});
+
+test('a stream whose worker was killed has no invented end', limit,
+	async (t) => {
+		if (blind())
+			return t.skip(blind());
+		const sandbox = stack.sandbox(t);
+		const before = workers();
+		const events = [];
+		let last = 0;
+		const read = async (response) => {
+			let text = '';
+			try {
+				for await (const chunk of response)
+					text += chunk;
+			} catch {
+				/* it broke, which is what is told */
+			}
+			for (const frame of text.split('\n\n').slice(0, -1)) {
+				last = Number(/^id: (\d+)$/m.exec(frame)?.[1] ?? last);
+				if (frame.includes('data: '))
+					events.push(JSON.parse(
+						/^data: (.*)$/m.exec(frame)[1]));
+			}
+		};
+		const ask = (method, path, body) => open(
+			stack.url + api(sandbox, path), {
+				method,
+				headers: {
+					'Authorization': `Bearer ${stack.apiKey}`,
+					'Content-Type': 'application/json',
+				},
+				body,
+			});
+
+		await sandbox.exec('true');
+		const reading = ask('POST', 'execute/stream', JSON.stringify({
+			command: 'for i in 1 2 3 4 5 6 7 8 9; do echo $i; ' +
+				'sleep 0.2; done; exit 7' })).then(read);
+		await pause(700);
+		killWorkers('SIGKILL');
+		await reading;
+		assert.equal(events[0].type, 'start');
+		assert.ok(!events.some(({ type }) =>
+			type === 'complete' || type === 'error'),
+		JSON.stringify(events.at(-1)));
+		const { executionId } = events[0];
+		const more = await until(10_000, 'an answer', async () => {
+			const response = await ask('GET',
+				`executions/${executionId}/events?after=${last}`);
+			if (response.statusCode === 200)
+				return response;
+			response.resume();
+			return undefined;
+		});
+		await read(more);
+		assert.equal(events.filter(({ type }) => type === 'stdout')
+			.map(({ data }) => data).join(''),
+		'1\n2\n3\n4\n5\n6\n7\n8\n9\n');
+		assert.equal(events.filter(({ type }) => type === 'complete')
+			.length, 1);
+		assert.equal(events.at(-1).exitCode, 7);
+		await replaced(before);
 	});

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { useStack } from './stack.mjs';
+import { timed, useStack } from './stack.mjs';
 
 const stack = useStack();
 const limit = { timeout: 120_000 };
@@ -87,4 +87,18 @@ test('a statement may begin with a comment', limit, async (t) => {
 		return t.skip(stack.noOperator);
 	assert.equal(await stack.warren('sql', '-- one\nSELECT 1 AS n',
 		'--json'), '[{"n":1}]\n');
+});
+
+test('SQL only reads, and an endless query ends', limit, async (t) => {
+	if (stack.noOperator)
+		return t.skip(stack.noOperator);
+	for (const text of ['DELETE FROM tenants', 'PRAGMA user_version = 5',
+		'ATTACH \'/etc/passwd\' AS p', 'SELECT 1; SELECT 2',
+		'SELECT hash FROM main.api_keys'])
+		await assert.rejects(stack.warren('sql', text),
+			({ code, stderr }) => code === 1 && stderr !== '', text);
+	const { ms } = await timed(() => assert.rejects(stack.warren('sql',
+		'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) ' +
+		'SELECT count(*) FROM n')));
+	assert.ok(ms < 20_000, `${ms} ms`);
 });
