@@ -102,7 +102,7 @@ static enum err main_serve(const struct worker *w, struct errinfo *e)
 	if (r != ERR_NONE)
 		return r;
 	store_pool_give(&c);
-	r = store_ckpt_start(w->data_dir, &ckpt, e);
+	r = store_ckpt_start(w->data_dir, false, &ckpt, e);
 	if (r != ERR_NONE)
 		return r;
 	r = accept_run(w, LISTEN_FD, e);

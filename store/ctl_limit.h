@@ -35,10 +35,15 @@
 	X(PROCESSES, "processes", processes, 1, 1000)                          \
 	X(OUTPUT, "outputBytes", output_bytes, 1 << 10, 64 << 20)              \
 	X(LOG, "logBytes", log_bytes, 64 << 10, INT64_C(1) << 40)              \
+	X(PROCESS_LOG, "processLogBytes", process_log_bytes, 64 << 10,         \
+	  INT64_C(1) << 40)                                                    \
 	X(WALL, "wallMs", wall_ms, 100, INT64_C(7) * 24 * 3600 * 1000)
 
 /* The same, of a tenant's sandboxes taken together. */
-#define CTL_TENANT_LIMITS(X) X(SANDBOXES, "sandboxes", sandboxes, 1, 1000000)
+#define CTL_TENANT_LIMITS(X)                                                   \
+	X(SANDBOXES, "sandboxes", sandboxes, 1, 1000000)                       \
+	X(TENANT_LOG, "tenantLogBytes", tenant_log_bytes, 64 << 10,            \
+	  INT64_C(1) << 44)
 
 enum ctl_limit {
 #define X(name, json, column, min, max) LIMIT_##name,

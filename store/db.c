@@ -130,7 +130,11 @@ enum err db_open(const char *data_dir, enum store_db db, int flags,
 		return err_set(e, ERR_NOT_FOUND, 0, "no database %.180s", path);
 	if (sqlite3_open_v2(path, &h, flags, NULL) != SQLITE_OK)
 		return db_fail(h, path, e);
-	r = db_configure(h, db, e);
+	/* It counts for a file that is still empty, and only then. */
+	if ((flags & SQLITE_OPEN_CREATE) != 0)
+		r = db_exec(h, "PRAGMA auto_vacuum = INCREMENTAL", e);
+	if (r == ERR_NONE)
+		r = db_configure(h, db, e);
 	if (r == ERR_NONE)
 		*out = STEAL(h);
 	return r;

@@ -12,6 +12,8 @@
 #ifndef STORE_DB_H
 #define STORE_DB_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "base/own.h"
 
@@ -37,14 +39,26 @@ FALLIBLE enum err store_open(const char *data_dir, struct store_conn **c,
 void store_close(struct store_conn **c);
 
 /**
- * store_ckpt_start(data_dir, k, e):
+ * store_ckpt_start(data_dir, logs, k, e):
  * A thread that moves the write-ahead logs into the files, so that no
- * writer ever has to. One in each long-lived program.
+ * writer ever has to. One in each long-lived program; that of logs.db is its
+ * writer's affair (${logs}).
  */
-FALLIBLE enum err store_ckpt_start(const char *data_dir, struct store_ckpt **k,
-				   struct errinfo *e);
+FALLIBLE enum err store_ckpt_start(const char *data_dir, bool logs,
+				   struct store_ckpt **k, struct errinfo *e);
+
+/** store_ckpt_soon(k): Even if little waits, so that files get shorter. */
+void store_ckpt_soon(struct store_ckpt *k);
 
 /** store_ckpt_stop(k): Checkpoint once more and end the thread. */
 void store_ckpt_stop(struct store_ckpt **k);
+
+/**
+ * db_shrink(c, db, quiet, more, e):
+ * Cut some freed pages off a file, if there are many; ${quiet}: nothing is
+ * written at present, so all of them. ${more}: it got somewhere.
+ */
+FALLIBLE enum err db_shrink(struct store_conn *c, enum store_db db, bool quiet,
+			    bool *more, struct errinfo *e);
 
 #endif

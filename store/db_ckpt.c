@@ -1,8 +1,9 @@
 /*
- * The checkpoint thread. Two traps that were measured: a checkpoint on a
- * handle that has not read yet does nothing and says OK, so each round reads
- * first; and PASSIVE cannot reset a log under constant writing, so a large
- * one is reset by TRUNCATE, which waits for readers a moment.
+ * The checkpoint thread. Traps that were measured: a checkpoint on a handle
+ * that has not read yet does nothing and says OK, so each round reads first;
+ * PASSIVE cannot reset a log under constant writing, so a large one is reset
+ * by TRUNCATE; and that keeps writers out while it works and waits for
+ * readers, so PASSIVE moves nearly all before it, and it waits only briefly.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,41 +19,64 @@
 #define CKPT_ROUND_MS 500
 #define CKPT_PASSIVE_BYTES (1 << 20)
 #define CKPT_TRUNCATE_BYTES (32 << 20)
-#define CKPT_BUSY_MS 200
+#define CKPT_BUSY_MS 20
+#define CKPT_REST_PAGES 512
+#define CKPT_ROUNDS 8
 
 struct store_ckpt {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
 	bool stop;
+	bool soon;
 	bool started;
 	sqlite3 *db[STORE_DBS];
 	char wal[STORE_DBS][PATH_MAX];
 };
 
-static void ckpt_one(struct store_ckpt *k, int i, bool last)
+/* How many pages were not moved. */
+static int ckpt_do(struct store_ckpt *k, int i, int mode)
+{
+	struct errinfo e;
+	int all = 0, moved = 0;
+	int code = sqlite3_wal_checkpoint_v2(k->db[i], NULL, mode, &all,
+					     &moved);
+
+	if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) {
+		db_fail(k->db[i], "checkpoint", &e);
+		log_err("checkpoint", &e);
+	}
+	return all - moved;
+}
+
+/* What came while most was moved is less each time. */
+static void ckpt_most(struct store_ckpt *k, int i)
+{
+	int round = 0;
+
+	while (ckpt_do(k, i, SQLITE_CHECKPOINT_PASSIVE) > CKPT_REST_PAGES &&
+	       ++round < CKPT_ROUNDS)
+		continue;
+}
+
+static void ckpt_one(struct store_ckpt *k, int i, bool whole)
 {
 	struct errinfo e;
 	struct stat st;
 	int64_t ignored;
-	int mode = SQLITE_CHECKPOINT_PASSIVE, code;
 
-	if (stat(k->wal[i], &st) != 0)
+	if (k->db[i] == NULL || stat(k->wal[i], &st) != 0)
 		return;
-	if (!last && st.st_size < CKPT_PASSIVE_BYTES)
+	if (!whole && st.st_size < CKPT_PASSIVE_BYTES)
 		return;
-	if (st.st_size >= CKPT_TRUNCATE_BYTES)
-		mode = SQLITE_CHECKPOINT_TRUNCATE;
 	if (db_int(k->db[i], "SELECT count(*) FROM sqlite_schema", &ignored,
 		   &e) != ERR_NONE) {
 		log_err("checkpoint", &e);
 		return;
 	}
-	code = sqlite3_wal_checkpoint_v2(k->db[i], NULL, mode, NULL, NULL);
-	if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) {
-		db_fail(k->db[i], "checkpoint", &e);
-		log_err("checkpoint", &e);
-	}
+	ckpt_most(k, i);
+	if (st.st_size >= CKPT_TRUNCATE_BYTES)
+		ckpt_do(k, i, SQLITE_CHECKPOINT_TRUNCATE);
 }
 
 static void *ckpt_main(void *arg)
@@ -62,27 +86,31 @@ static void *ckpt_main(void *arg)
 
 	while (!stop) {
 		struct timespec t;
+		bool soon;
 
 		clock_gettime(CLOCK_MONOTONIC, &t);
 		t.tv_nsec += CKPT_ROUND_MS * 1000000L;
 		t.tv_sec += t.tv_nsec / 1000000000L;
 		t.tv_nsec %= 1000000000L;
 		pthread_mutex_lock(&k->mutex);
-		while (!k->stop && pthread_cond_timedwait(&k->wake, &k->mutex,
-							  &t) != ETIMEDOUT)
+		while (!k->stop && !k->soon &&
+		       pthread_cond_timedwait(&k->wake, &k->mutex, &t) !=
+			   ETIMEDOUT)
 			continue;
 		stop = k->stop;
+		soon = k->soon;
+		k->soon = false;
 		pthread_mutex_unlock(&k->mutex);
 		for (int i = 0; i < STORE_DBS; i++)
-			ckpt_one(k, i, stop);
+			ckpt_one(k, i, stop || soon);
 	}
 	return NULL;
 }
 
-static enum err ckpt_open(struct store_ckpt *k, const char *data_dir,
+static enum err ckpt_open(struct store_ckpt *k, const char *data_dir, bool logs,
 			  struct errinfo *e)
 {
-	for (int i = 0; i < STORE_DBS; i++) {
+	for (int i = 0; i < (logs ? STORE_DBS : STORE_LOGS); i++) {
 		enum store_db db = (enum store_db)i;
 		enum err r = db_path(data_dir, db, "-wal", k->wal[i],
 				     sizeof(k->wal[i]), e);
@@ -97,8 +125,8 @@ static enum err ckpt_open(struct store_ckpt *k, const char *data_dir,
 	return ERR_NONE;
 }
 
-enum err store_ckpt_start(const char *data_dir, struct store_ckpt **k,
-			  struct errinfo *e)
+enum err store_ckpt_start(const char *data_dir, bool logs,
+			  struct store_ckpt **k, struct errinfo *e)
 {
 	OWN(store_ckpt_stop) struct store_ckpt *n = calloc(1, sizeof(*n));
 	pthread_condattr_t a;
@@ -112,7 +140,7 @@ enum err store_ckpt_start(const char *data_dir, struct store_ckpt **k,
 	must(pthread_condattr_setclock(&a, CLOCK_MONOTONIC) == 0);
 	must(pthread_cond_init(&n->wake, &a) == 0);
 	pthread_condattr_destroy(&a);
-	r = ckpt_open(n, data_dir, e);
+	r = ckpt_open(n, data_dir, logs, e);
 	if (r != ERR_NONE)
 		return r;
 	code = pthread_create(&n->thread, NULL, ckpt_main, n);
@@ -121,6 +149,16 @@ enum err store_ckpt_start(const char *data_dir, struct store_ckpt **k,
 	n->started = true;
 	*k = STEAL(n);
 	return ERR_NONE;
+}
+
+void store_ckpt_soon(struct store_ckpt *k)
+{
+	if (k == NULL)
+		return;
+	pthread_mutex_lock(&k->mutex);
+	k->soon = true;
+	pthread_cond_signal(&k->wake);
+	pthread_mutex_unlock(&k->mutex);
 }
 
 void store_ckpt_stop(struct store_ckpt **k)

@@ -1,242 +1,292 @@
 /*
  * Appending to logs within bounds. A log is a ring: its own oldest chunks
- * make room for new ones; when the sandbox as a whole is full, its oldest
- * log that still holds something gives way.
+ * make room for new ones; when the sandbox or the tenant as a whole is full,
+ * its log with the oldest chunk gives way.
  */
-#include "store/log_chunk.h"
+#include <string.h>
+
+#include "base/clock.h"
 #include "store/log_row.h"
 #include "store/node_row.h"
-#include "store/stmt.h"
 
-/* While an event is appended. */
+#define SEQ_MAX ((uint64_t)INT64_MAX - 1)
+
+/* While a batch is appended. */
 struct append {
 	struct store_conn *c;
-	const char *sandbox;
-	uint64_t sandbox_bytes;
-	int64_t log;
-	struct log_state s;
+	const struct log_batch *b;
+	struct log_row row;
+	struct log_sums sums;
+	int64_t now_ms;
 };
 
-static enum err append_read(struct append *a, const char *exec,
-			    struct errinfo *e)
+static enum err append_new(struct append *a, struct errinfo *e)
 {
 	OWN(stmt_end) struct stmt q = STMT_INIT;
-	OWN(stmt_end) struct stmt add = STMT_INIT;
-	bool row;
-	enum err r = log_row_get(a->c, a->sandbox, exec, &a->log, &a->s, e);
+	bool more;
+	enum err r = stmt_use(a->c, STMT_LOG_ADD, &q, e);
 
-	if (r == ERR_NONE)
-		r = stmt_use(a->c, STMT_SANDBOX_LOG_GET, &q, e);
 	if (r != ERR_NONE)
 		return r;
-	stmt_text(&q, ":sandbox", a->sandbox);
-	r = stmt_step(&q, &row, e);
+	stmt_text(&q, ":sandbox", a->b->sandbox);
+	stmt_text(&q, ":id", a->b->exec);
+	stmt_text(&q, ":tenant", a->b->tenant);
+	r = stmt_row(&q, e);
 	if (r != ERR_NONE)
 		return r;
-	a->sandbox_bytes = row ? (uint64_t)stmt_col_int(&q, 0) : 0;
-	if (a->log != 0)
-		return ERR_NONE;
-	r = stmt_use(a->c, STMT_LOG_ADD, &add, e);
-	if (r != ERR_NONE)
-		return r;
-	stmt_text(&add, ":sandbox", a->sandbox);
-	stmt_text(&add, ":id", exec);
-	r = stmt_row(&add, e);
-	if (r != ERR_NONE)
-		return r;
-	log_row_read(&add, &a->log, &a->s);
-	return stmt_step(&add, &row, e);
+	log_row_read(&q, &a->row);
+	return stmt_step(&q, &more, e);
 }
 
-static enum err append_set(struct store_conn *c, int64_t log,
-			   const struct log_state *s, struct errinfo *e)
+static enum err append_read(struct append *a, struct errinfo *e)
 {
-	OWN(stmt_end) struct stmt q = STMT_INIT;
-	enum err r = stmt_use(c, STMT_LOG_SET, &q, e);
+	enum err r = log_row_get(a->c, a->b->sandbox, a->b->exec, &a->row, e);
 
-	if (r != ERR_NONE)
-		return r;
-	stmt_int(&q, ":log", log);
-	stmt_int(&q, ":first", (int64_t)s->first);
-	stmt_int(&q, ":last", (int64_t)s->last);
-	stmt_int(&q, ":ended", s->ended);
-	stmt_int(&q, ":bytes", (int64_t)s->bytes);
-	stmt_int(&q, ":dropped_events", (int64_t)s->dropped_events);
-	stmt_int(&q, ":dropped_bytes", (int64_t)s->dropped_bytes);
-	return stmt_run(&q, NULL, e);
+	if (r == ERR_NONE && a->row.id == 0)
+		r = append_new(a, e);
+	return r == ERR_NONE ? log_sums_get(a->c, &a->row, &a->sums, e) : r;
 }
 
-static enum err append_set_sandbox(struct append *a, struct errinfo *e)
-{
-	OWN(stmt_end) struct stmt q = STMT_INIT;
-	enum err r = stmt_use(a->c, STMT_SANDBOX_LOG_SET, &q, e);
+/* ---- which of the batch stay ---- */
 
-	if (r != ERR_NONE)
-		return r;
-	stmt_text(&q, ":sandbox", a->sandbox);
-	stmt_int(&q, ":bytes", (int64_t)a->sandbox_bytes);
-	return stmt_run(&q, NULL, e);
+static uint64_t event_bytes(const struct keeper_event *ev)
+{
+	return ev->len + LOG_CHUNK_OVERHEAD;
 }
 
-static enum err drop_upto(struct store_conn *c, int64_t log, int64_t seq,
-			  struct errinfo *e)
+static uint64_t append_most(const struct append *a)
 {
-	OWN(stmt_end) struct stmt q = STMT_INIT;
-	enum err r = stmt_use(c, STMT_CHUNK_DROP, &q, e);
+	const struct log_bounds *b = a->b->bounds;
+	uint64_t most = b->exec_bytes_max;
 
-	if (r != ERR_NONE)
-		return r;
-	stmt_int(&q, ":log", log);
-	stmt_int(&q, ":seq", seq);
-	return stmt_run(&q, NULL, e);
-}
-
-/* A counter in a damaged file must not wrap. */
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
+	if (most > b->sandbox_bytes_max)
+		most = b->sandbox_bytes_max;
+	return most > b->tenant_bytes_max ? b->tenant_bytes_max : most;
 }
 
 /*
- * Drop the oldest chunks of one log until ${need} bytes are free. What was
- * freed is taken off ${s} and the sandbox.
+ * The first event of those that fit together, the newest before the others;
+ * their bytes in ${need}. One that is too large by itself is passed over.
  */
-static enum err drop_oldest(struct append *a, int64_t log, struct log_state *s,
-			    uint64_t need, struct errinfo *e)
+static size_t append_from(const struct append *a, uint64_t *need)
 {
-	OWN(stmt_end) struct stmt q = STMT_INIT;
-	uint64_t freed = 0;
-	int64_t seq = 0;
-	bool row = false;
-	enum err r = stmt_use(a->c, STMT_CHUNK_SIZES, &q, e);
+	uint64_t most = append_most(a), sum = 0;
+	size_t i = a->b->n;
 
-	if (r != ERR_NONE)
-		return r;
-	stmt_int(&q, ":log", log);
-	while (freed < need && (r = stmt_step(&q, &row, e)) == ERR_NONE &&
-	       row) {
-		uint64_t len = (uint64_t)stmt_col_int(&q, 1);
+	while (i > 0 && a->b->events[i - 1].seq > a->row.s.last) {
+		uint64_t n = event_bytes(&a->b->events[i - 1]);
 
-		seq = stmt_col_int(&q, 0);
-		freed += len + LOG_CHUNK_OVERHEAD;
-		s->dropped_events++;
-		s->dropped_bytes += len;
+		if (n <= most && n > most - sum)
+			break;
+		sum += n <= most ? n : 0;
+		i--;
 	}
-	if (r != ERR_NONE)
-		return r;
-	stmt_end(&q);
-	/* Nothing was there: never turn round for the same again. */
-	s->bytes = freed == 0 ? 0 : less(s->bytes, freed);
-	a->sandbox_bytes = less(a->sandbox_bytes, freed);
-	if (seq > 0)
-		s->first = (uint64_t)seq + 1;
-	return drop_upto(a->c, log, seq, e);
+	*need = sum;
+	return i;
 }
 
-/* The sandbox's oldest log with something in it; maybe a's own. */
-static enum err oldest_log(struct append *a, int64_t *log, struct log_state *s,
-			   struct errinfo *e)
+/* ---- room ---- */
+
+/* The log with the oldest chunk; maybe a's own. */
+static enum err oldest(struct append *a, enum stmt_id id, const char *param,
+		       const char *key, struct log_row *row, struct errinfo *e)
 {
 	OWN(stmt_end) struct stmt q = STMT_INIT;
-	bool row;
-	enum err r = stmt_use(a->c, STMT_LOG_OLDEST, &q, e);
+	bool there;
+	enum err r = stmt_use(a->c, id, &q, e);
 
 	if (r != ERR_NONE)
 		return r;
-	stmt_text(&q, ":sandbox", a->sandbox);
-	r = stmt_step(&q, &row, e);
+	stmt_text(&q, param, key);
+	r = stmt_step(&q, &there, e);
 	if (r != ERR_NONE)
 		return r;
-	*log = 0;
-	if (row)
-		log_row_read(&q, log, s);
+	row->id = 0;
+	if (there)
+		log_row_read(&q, row);
 	return ERR_NONE;
 }
 
-static enum err make_room(struct append *a, uint64_t need,
-			  const struct log_bounds *b, struct errinfo *e)
+/* Drop of a's own log. */
+static enum err drop_own(struct append *a, uint64_t bytes, struct errinfo *e)
 {
-	enum err r = ERR_NONE;
+	struct log_drop d = LOG_DROP_INIT;
+	enum err r;
 
-	if (a->s.bytes + need > b->exec_bytes_max)
-		r = drop_oldest(a, a->log, &a->s,
-				a->s.bytes + need - b->exec_bytes_max, e);
-	while (r == ERR_NONE &&
-	       a->sandbox_bytes + need > b->sandbox_bytes_max) {
-		uint64_t over = a->sandbox_bytes + need - b->sandbox_bytes_max;
-		struct log_state s;
-		int64_t log;
-
-		/* a's own row may be older in the file than in memory. */
-		r = append_set(a->c, a->log, &a->s, e);
-		if (r == ERR_NONE)
-			r = oldest_log(a, &log, &s, e);
-		if (r != ERR_NONE)
-			return r;
-		if (log == 0) {
-			a->sandbox_bytes = 0;
-			break;
-		}
-		r = drop_oldest(a, log, log == a->log ? &a->s : &s, over, e);
-		if (r == ERR_NONE && log != a->log)
-			r = append_set(a->c, log, &s, e);
-	}
+	d.bytes = bytes;
+	r = log_drop(a->c, &a->row, &d, e);
+	a->sums.sandbox = log_less(a->sums.sandbox, d.freed);
+	a->sums.tenant = log_less(a->sums.tenant, d.freed);
 	return r;
 }
 
+/* Drop of another log, of the same tenant but maybe of another sandbox. */
+static enum err drop_other(struct append *a, struct log_row *row,
+			   uint64_t bytes, struct errinfo *e)
+{
+	struct log_drop d = LOG_DROP_INIT;
+	struct log_sums sums;
+	enum err r;
+
+	d.bytes = bytes;
+	r = log_drop(a->c, row, &d, e);
+	if (r == ERR_NONE)
+		r = log_row_set(a->c, row, e);
+	a->sums.tenant = log_less(a->sums.tenant, d.freed);
+	if (strcmp(row->sandbox, a->row.sandbox) == 0) {
+		a->sums.sandbox = log_less(a->sums.sandbox, d.freed);
+		return r;
+	}
+	if (r == ERR_NONE)
+		r = log_sums_get(a->c, row, &sums, e);
+	if (r != ERR_NONE)
+		return r;
+	sums.sandbox = log_less(sums.sandbox, d.freed);
+	sums.tenant = a->sums.tenant;
+	return log_sums_set(a->c, row, &sums, e);
+}
+
+/* One log gives way; ${*sum} is what has too much by ${over}. */
+static enum err give_way(struct append *a, bool tenant, uint64_t over,
+			 uint64_t *sum, struct errinfo *e)
+{
+	struct log_row row;
+	/* a's own row may be older in the file than in memory. */
+	enum err r = log_row_set(a->c, &a->row, e);
+
+	if (r == ERR_NONE)
+		r = tenant ? oldest(a, STMT_LOG_OLDEST_OF_TENANT, ":tenant",
+				    a->row.tenant, &row, e)
+			   : oldest(a, STMT_LOG_OLDEST_OF_SANDBOX, ":sandbox",
+				    a->row.sandbox, &row, e);
+	if (r != ERR_NONE)
+		return r;
+	if (row.id == 0)
+		*sum = 0; /* nothing is there, whatever was counted */
+	else if (row.id == a->row.id)
+		r = drop_own(a, over, e);
+	else
+		r = drop_other(a, &row, over, e);
+	return r;
+}
+
+static enum err make_room(struct append *a, uint64_t need, struct errinfo *e)
+{
+	const struct log_bounds *b = a->b->bounds;
+	enum err r = ERR_NONE;
+
+	if (a->row.s.bytes + need > b->exec_bytes_max)
+		r = drop_own(a, a->row.s.bytes + need - b->exec_bytes_max, e);
+	while (r == ERR_NONE && a->sums.sandbox + need > b->sandbox_bytes_max)
+		r = give_way(a, false,
+			     a->sums.sandbox + need - b->sandbox_bytes_max,
+			     &a->sums.sandbox, e);
+	while (r == ERR_NONE && a->sums.tenant + need > b->tenant_bytes_max)
+		r = give_way(a, true,
+			     a->sums.tenant + need - b->tenant_bytes_max,
+			     &a->sums.tenant, e);
+	return r;
+}
+
+/* ---- the events ---- */
+
 static enum err chunk_add(struct append *a, const struct keeper_event *ev,
-			  struct errinfo *e)
+			  int64_t at, struct errinfo *e)
 {
 	OWN(stmt_end) struct stmt q = STMT_INIT;
 	enum err r = stmt_use(a->c, STMT_CHUNK_ADD, &q, e);
 
 	if (r != ERR_NONE)
 		return r;
-	stmt_int(&q, ":log", a->log);
+	stmt_int(&q, ":log", a->row.id);
 	stmt_int(&q, ":seq", (int64_t)ev->seq);
 	stmt_int(&q, ":kind", ev->kind);
-	stmt_int(&q, ":at", ev->unix_ms);
+	stmt_int(&q, ":at", at);
 	stmt_blob(&q, ":data", ev->data, ev->len);
 	return stmt_run(&q, NULL, e);
 }
 
-enum err log_chunk_append(struct store_conn *c, const char *sandbox,
-			  const char *exec, const struct keeper_event *ev,
-			  const struct log_bounds *bounds, struct errinfo *e)
+/* What was printed and never came here was dropped by the keeper. */
+static void append_end(struct log_state *s, const struct keeper_end *end)
 {
-	struct append a = {.c = c, .sandbox = sandbox};
-	uint64_t need = ev->len + LOG_CHUNK_OVERHEAD;
-	bool fits = need <= bounds->exec_bytes_max &&
-		    need <= bounds->sandbox_bytes_max;
+	uint64_t printed = end->stdout_bytes + end->stderr_bytes;
+
+	s->ended = true;
+	if (printed <= INT64_MAX)
+		s->dropped_bytes += log_less(printed, s->data_bytes);
+}
+
+static enum err append_one(struct append *a, const struct keeper_event *ev,
+			   bool keep, struct errinfo *e)
+{
+	struct log_state *s = &a->row.s;
+	/* A keeper's clock is its own affair, but nothing comes from later. */
+	int64_t at = ev->unix_ms < a->now_ms ? ev->unix_ms : a->now_ms;
+	enum err r = keep ? chunk_add(a, ev, at, e) : ERR_NONE;
+
+	if (r != ERR_NONE)
+		return r;
+	s->dropped_events += ev->seq - s->last - 1;
+	if (ev->kind == EVENT_OUT || ev->kind == EVENT_ERR)
+		s->data_bytes += ev->len;
+	if (ev->kind == EVENT_END)
+		append_end(s, &ev->end);
+	if (s->bytes == 0)
+		s->first = keep ? ev->seq : ev->seq + 1;
+	s->last = ev->seq;
+	if (!keep) {
+		s->dropped_events++;
+		s->dropped_bytes += ev->len;
+		return ERR_NONE;
+	}
+	if (s->bytes == 0)
+		a->row.first_at = at;
+	s->bytes += event_bytes(ev);
+	a->sums.sandbox += event_bytes(ev);
+	a->sums.tenant += event_bytes(ev);
+	return ERR_NONE;
+}
+
+static enum err append_all(struct append *a, struct errinfo *e)
+{
+	uint64_t need, most = append_most(a);
+	size_t from = append_from(a, &need);
+	bool all = from > 0 && a->b->events[from - 1].seq > a->row.s.last;
+	/* What is older than a dropped one goes, too. */
+	enum err r = all ? drop_own(a, UINT64_MAX, e) : ERR_NONE;
+
+	if (r == ERR_NONE)
+		r = make_room(a, need, e);
+	for (size_t i = 0; i < a->b->n && r == ERR_NONE; i++) {
+		const struct keeper_event *ev = &a->b->events[i];
+
+		if (ev->seq > SEQ_MAX)
+			return err_set(e, ERR_ARG, 0, "seq");
+		if (ev->seq > a->row.s.last)
+			r = append_one(a, ev,
+				       i >= from && event_bytes(ev) <= most, e);
+	}
+	return r;
+}
+
+enum err log_chunk_append(struct store_conn *c, const struct log_batch *b,
+			  struct errinfo *e)
+{
+	struct append a = {.c = c, .b = b, .now_ms = clock_unix_ms()};
 	enum err r;
 
 	must(c->in_tx[STORE_LOGS]);
-	if (ev->seq > INT64_MAX - 1)
-		return err_set(e, ERR_ARG, 0, "seq");
-	r = append_read(&a, exec, e);
-	if (r != ERR_NONE || ev->seq <= a.s.last)
-		return r;
-	if (fits)
-		r = make_room(&a, need, bounds, e);
-	if (r == ERR_NONE && fits)
-		r = chunk_add(&a, ev, e);
-	if (r != ERR_NONE)
-		return r;
-	a.s.dropped_events += ev->seq - a.s.last - 1;
-	if (a.s.bytes == 0)
-		a.s.first = fits ? ev->seq : ev->seq + 1;
-	a.s.last = ev->seq;
-	a.s.ended = ev->kind == EVENT_END;
-	if (fits) {
-		a.s.bytes += need;
-		a.sandbox_bytes += need;
-	} else {
-		a.s.dropped_events++;
-		a.s.dropped_bytes += ev->len;
-	}
-	r = append_set(c, a.log, &a.s, e);
-	return r == ERR_NONE ? append_set_sandbox(&a, e) : r;
+	r = append_read(&a, e);
+	if (r == ERR_NONE && a.row.gone)
+		return ERR_NONE;
+	if (r == ERR_NONE)
+		r = append_all(&a, e);
+	if (r == ERR_NONE)
+		r = log_row_set(c, &a.row, e);
+	return r == ERR_NONE ? log_sums_set(c, &a.row, &a.sums, e) : r;
 }
+
+/* ---- transactions ---- */
 
 enum err log_chunk_begin(struct store_conn *c, struct errinfo *e)
 {
@@ -265,80 +315,10 @@ void log_chunk_rollback(struct store_conn *c)
 		tx_end(&t);
 }
 
-/* One log row and all its chunks. */
-static enum err remove_log(struct append *a, struct errinfo *e)
-{
-	OWN(stmt_end) struct stmt chunks = STMT_INIT;
-	OWN(stmt_end) struct stmt row = STMT_INIT;
-	enum err r = stmt_use(a->c, STMT_CHUNK_DROP_ALL, &chunks, e);
-
-	if (r != ERR_NONE)
-		return r;
-	stmt_int(&chunks, ":log", a->log);
-	r = stmt_run(&chunks, NULL, e);
-	if (r == ERR_NONE)
-		r = stmt_use(a->c, STMT_LOG_REMOVE, &row, e);
-	if (r != ERR_NONE)
-		return r;
-	stmt_int(&row, ":log", a->log);
-	return stmt_run(&row, NULL, e);
-}
-
-static enum err remove_exec(struct append *a, const char *exec,
-			    struct errinfo *e)
-{
-	enum err r = log_row_get(a->c, a->sandbox, exec, &a->log, &a->s, e);
-
-	if (r != ERR_NONE || a->log == 0)
-		return r;
-	r = append_read(a, exec, e);
-	if (r == ERR_NONE)
-		r = remove_log(a, e);
-	if (r != ERR_NONE)
-		return r;
-	a->sandbox_bytes = less(a->sandbox_bytes, a->s.bytes);
-	return append_set_sandbox(a, e);
-}
-
-/* Each log in a transaction of its own: nobody waits for long. */
-static enum err remove_next(struct append *a, bool *more, struct errinfo *e)
-{
-	OWN(tx_end) struct tx t = TX_INIT;
-	OWN(stmt_end) struct stmt q = STMT_INIT;
-	enum err r = tx_begin(&t, a->c, STORE_LOGS, e);
-
-	if (r == ERR_NONE)
-		r = stmt_use(a->c, STMT_LOG_NEXT, &q, e);
-	if (r != ERR_NONE)
-		return r;
-	stmt_text(&q, ":sandbox", a->sandbox);
-	r = stmt_step(&q, more, e);
-	if (r != ERR_NONE)
-		return r;
-	if (*more)
-		log_row_read(&q, &a->log, &a->s);
-	stmt_end(&q);
-	r = *more ? remove_log(a, e)
-		  : node_row_do(a->c, STMT_SANDBOX_LOG_REMOVE, a->sandbox, NULL,
-				NULL, e);
-	return r == ERR_NONE ? tx_commit(&t, e) : r;
-}
-
 enum err log_chunk_remove(struct store_conn *c, const char *sandbox,
 			  const char *exec, struct errinfo *e)
 {
-	struct append a = {.c = c, .sandbox = sandbox};
-	OWN(tx_end) struct tx t = TX_INIT;
-	bool more = true;
-	enum err r = ERR_NONE;
-
-	if (exec == NULL) {
-		while (r == ERR_NONE && more)
-			r = remove_next(&a, &more, e);
-		return r;
-	}
-	r = tx_begin(&t, c, STORE_LOGS, e);
-	if (r == ERR_NONE)
-		r = remove_exec(&a, exec, e);
-	return r == ERR_NONE ? tx_commit(&t, e) : r;
+	return node_row_do(c,
+			   exec != NULL ? STMT_LOG_FORGET : STMT_LOG_FORGET_ALL,
+			   sandbox, exec, NULL, e);
 }

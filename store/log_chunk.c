@@ -6,36 +6,18 @@
 #include "store/log_row.h"
 #include "store/stmt.h"
 
-void log_row_read(struct stmt *q, int64_t *log, struct log_state *s)
+/* One that was removed is as one that never was. */
+static enum err chunk_find(struct store_conn *c, const char *sandbox,
+			   const char *exec, int64_t *log, struct log_state *s,
+			   struct errinfo *e)
 {
-	*log = stmt_col_int(q, 0);
-	s->first = (uint64_t)stmt_col_int(q, 1);
-	s->last = (uint64_t)stmt_col_int(q, 2);
-	s->ended = stmt_col_int(q, 3) != 0;
-	s->bytes = (uint64_t)stmt_col_int(q, 4);
-	s->dropped_events = (uint64_t)stmt_col_int(q, 5);
-	s->dropped_bytes = (uint64_t)stmt_col_int(q, 6);
-}
-
-enum err log_row_get(struct store_conn *c, const char *sandbox,
-		     const char *exec, int64_t *log, struct log_state *s,
-		     struct errinfo *e)
-{
-	OWN(stmt_end) struct stmt q = STMT_INIT;
-	bool row;
-	enum err r = stmt_use(c, STMT_LOG_GET, &q, e);
+	struct log_row row;
+	enum err r = log_row_get(c, sandbox, exec, &row, e);
 
 	if (r != ERR_NONE)
 		return r;
-	stmt_text(&q, ":sandbox", sandbox);
-	stmt_text(&q, ":id", exec);
-	r = stmt_step(&q, &row, e);
-	if (r != ERR_NONE)
-		return r;
-	*s = (struct log_state){.first = 1};
-	*log = 0;
-	if (row)
-		log_row_read(&q, log, s);
+	*log = row.gone ? 0 : row.id;
+	*s = row.gone ? (struct log_state){.first = 1} : row.s;
 	return ERR_NONE;
 }
 
@@ -45,7 +27,7 @@ enum err log_chunk_state(struct store_conn *c, const char *sandbox,
 {
 	int64_t log;
 
-	return log_row_get(c, sandbox, exec, &log, out, e);
+	return chunk_find(c, sandbox, exec, &log, out, e);
 }
 
 void log_page_free(struct log_page *p)
@@ -149,7 +131,7 @@ enum err log_chunk_read(struct store_conn *c, const char *sandbox,
 	struct log_page p = {
 	    .data = BUF_INIT(bytes_max + KEEPER_PAYLOAD_MAX + LOG_PAGE_CHUNKS)};
 	int64_t log;
-	enum err r = log_row_get(c, sandbox, exec, &log, &p.state, e);
+	enum err r = chunk_find(c, sandbox, exec, &log, &p.state, e);
 
 	if (r == ERR_NONE && log != 0)
 		r = page_fill(c, log, after, bytes_max, &p, e);

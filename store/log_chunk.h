@@ -1,7 +1,7 @@
 /*
  * Logs: every execution's numbered events, as the keeper made them. Only the
- * recorder appends. Bounded by bytes per execution and per sandbox: the
- * oldest chunks go first, and what went is counted.
+ * recorder appends and frees. Bounded by bytes of an execution, a sandbox and
+ * a tenant, and by age: the oldest chunks go first, and what went is counted.
  */
 #ifndef STORE_LOG_CHUNK_H
 #define STORE_LOG_CHUNK_H
@@ -13,14 +13,24 @@
 #include "base/keeper_msg.h"
 #include "store/db.h"
 
-#define LOG_EXEC_BYTES_MAX (8U << 20)
-#define LOG_SANDBOX_BYTES_MAX (64U << 20)
 #define LOG_CHUNK_OVERHEAD 64U /* counted for each chunk besides its data */
 #define LOG_PAGE_CHUNKS 512
 
+/* Overhead included. */
 struct log_bounds {
 	uint64_t exec_bytes_max;
 	uint64_t sandbox_bytes_max;
+	uint64_t tenant_bytes_max;
+};
+
+/* New events of one execution, in order. */
+struct log_batch {
+	const char *tenant; /* its id */
+	const char *sandbox;
+	const char *exec;
+	const struct log_bounds *bounds;
+	const struct keeper_event *events;
+	size_t n;
 };
 
 /* What is known of one execution's log. */
@@ -32,6 +42,7 @@ struct log_state {
 	uint64_t
 	    dropped_events; /* by the bounds here or by the keeper's ring */
 	uint64_t dropped_bytes;
+	uint64_t data_bytes; /* of stdout and stderr, ever */
 };
 
 /* Some events in order; data points into the page's buffer. */
@@ -74,20 +85,19 @@ FALLIBLE enum err log_chunk_commit(struct store_conn *c, struct errinfo *e);
 void log_chunk_rollback(struct store_conn *c);
 
 /**
- * log_chunk_append(c, sandbox, exec, ev, bounds, e):
- * Append ${ev} inside a transaction. A seq that is there already is passed
- * over; a jump in seq is counted as dropped events. An event larger than
- * the bounds is counted, not kept.
+ * log_chunk_append(c, b, e):
+ * Append a batch inside a transaction. A seq that is there already is passed
+ * over; a jump in seq is counted as dropped events. An event larger than the
+ * bounds is counted, not kept. To a log that was removed nothing is added.
  */
-FALLIBLE enum err log_chunk_append(struct store_conn *c, const char *sandbox,
-				   const char *exec,
-				   const struct keeper_event *ev,
-				   const struct log_bounds *bounds,
+FALLIBLE enum err log_chunk_append(struct store_conn *c,
+				   const struct log_batch *b,
 				   struct errinfo *e);
 
 /**
  * log_chunk_remove(c, sandbox, exec, e):
- * Remove one execution's log, or with ${exec} NULL all of the sandbox.
+ * Nobody can read that execution's log any more, or with ${exec} NULL those
+ * of the sandbox. The recorder frees their bytes soon (log_tidy.h).
  */
 FALLIBLE enum err log_chunk_remove(struct store_conn *c, const char *sandbox,
 				   const char *exec, struct errinfo *e);

@@ -170,6 +170,17 @@ static enum err migrate_apply(sqlite3 *h, enum store_db db, struct errinfo *e)
 	return ERR_NONE;
 }
 
+/* A file from before it could give space back is written anew. */
+static enum err migrate_vacuum(sqlite3 *h, enum store_db db, struct errinfo *e)
+{
+	int64_t mode = 0;
+	enum err r = db_int(h, "PRAGMA auto_vacuum", &mode, e);
+
+	if (r != ERR_NONE || mode != 0 || db == STORE_CTL)
+		return r;
+	return db_exec(h, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", e);
+}
+
 static void migrate_close(sqlite3 **h)
 {
 	for (int i = 0; i < STORE_DBS; i++)
@@ -190,6 +201,8 @@ static enum err migrate_files(const char *data_dir, sqlite3 **h,
 	}
 	for (int i = 0; i < STORE_DBS && r == ERR_NONE; i++)
 		r = migrate_apply(h[i], (enum store_db)i, e);
+	for (int i = 0; i < STORE_DBS && r == ERR_NONE; i++)
+		r = migrate_vacuum(h[i], (enum store_db)i, e);
 	return r;
 }
 

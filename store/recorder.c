@@ -11,147 +11,6 @@
 
 #define BROKEN_RETRY_MS 1000
 
-static void on_group(void *arg)
-{
-	recorder_commit(arg);
-}
-
-static void group_arm(struct recorder *r)
-{
-	if (!r->group_timer.armed)
-		loop_timer_set(&r->loop, &r->group_timer,
-			       clock_mono_ms() + r->conf.group_ms, on_group, r);
-}
-
-void recorder_dirty(struct rec_link *l, struct rec_exec *x)
-{
-	x->dirty = true;
-	l->dirty = true;
-	l->rec->dirty = true;
-	group_arm(l->rec);
-}
-
-enum err recorder_append(struct rec_link *l, struct rec_exec *x,
-			 const struct keeper_event *ev, struct errinfo *e)
-{
-	struct recorder *r = l->rec;
-	enum err err = ERR_NONE;
-
-	if (!r->open) {
-		err = log_chunk_begin(r->store, e);
-		r->open = err == ERR_NONE;
-	}
-	if (err == ERR_NONE)
-		err = log_chunk_append(r->store, l->id, x->id, ev, &l->bounds,
-				       e);
-	if (err != ERR_NONE)
-		return err;
-	r->events++;
-	r->bytes += ev->len;
-	recorder_dirty(l, x);
-	return ERR_NONE;
-}
-
-/* ---- commit: logs, then ends, then what keepers are told ---- */
-
-static enum err commit_ends(struct recorder *r, struct errinfo *e)
-{
-	struct rec_link *l, *lt;
-	struct rec_exec *x, *xt;
-	enum err err = node_begin(r->store, e);
-
-	if (err != ERR_NONE)
-		return err;
-	HASH_ITER(hh, r->links, l, lt)
-	{
-		if (!l->dirty)
-			continue;
-		HASH_ITER(hh, l->by_tag, x, xt)
-		{
-			if (!x->dirty || !x->ended)
-				continue;
-			err = node_end_set(r->store, l->id, x->id, x->kind,
-					   &x->end, e);
-			if (err != ERR_NONE) {
-				node_rollback(r->store);
-				return err;
-			}
-		}
-	}
-	return node_commit(r->store, e);
-}
-
-static bool has_ends(const struct recorder *r)
-{
-	const struct rec_link *l;
-	const struct rec_exec *x;
-
-	for (l = r->links; l != NULL; l = l->hh.next)
-		for (x = l->dirty ? l->by_tag : NULL; x != NULL; x = x->hh.next)
-			if (x->dirty && x->ended)
-				return true;
-	return false;
-}
-
-static void commit_ack(struct rec_link *l)
-{
-	struct rec_exec *x, *xt;
-	struct errinfo e;
-
-	l->dirty = false;
-	HASH_ITER(hh, l->by_tag, x, xt)
-	{
-		OWN(buf_free) struct buf b = BUF_INIT(1024);
-		enum err err = ERR_NONE;
-
-		if (!x->dirty)
-			continue;
-		x->dirty = false;
-		wire_str(&b, x->id);
-		wire_u64(&b, x->last);
-		if (l->fd >= 0)
-			err = wire_tx_put(&l->tx, KM_ACK, x->tag, &b, &e);
-		if (x->ended)
-			recorder_link_forget(l, x);
-		if (err != ERR_NONE) {
-			log_err("acknowledge to a keeper", &e);
-			recorder_link_drop(l);
-			recorder_find_retry(l, false);
-			return;
-		}
-	}
-	recorder_link_flush(l);
-}
-
-void recorder_commit(struct recorder *r)
-{
-	struct errinfo e;
-	struct rec_link *l, *lt;
-	enum err err = ERR_NONE;
-
-	loop_timer_del(&r->loop, &r->group_timer);
-	if (r->broken || !r->dirty)
-		return;
-	if (r->open) {
-		r->open = false;
-		err = log_chunk_commit(r->store, &e);
-	}
-	if (err == ERR_NONE && has_ends(r))
-		err = commit_ends(r, &e);
-	if (err != ERR_NONE) {
-		recorder_broken(r, &e);
-		return;
-	}
-	r->dirty = false;
-	r->events = 0;
-	r->bytes = 0;
-	HASH_ITER(hh, r->links, l, lt)
-	{
-		if (l->dirty)
-			commit_ack(l);
-	}
-}
-
 static void on_broken(void *arg)
 {
 	struct recorder *r = arg;
@@ -171,10 +30,7 @@ void recorder_broken(struct recorder *r, const struct errinfo *e)
 	log_err("record", e);
 	log_chunk_rollback(r->store);
 	node_rollback(r->store);
-	r->open = r->dirty = false;
-	r->events = 0;
-	r->bytes = 0;
-	loop_timer_del(&r->loop, &r->group_timer);
+	recorder_group_reset(r);
 	HASH_ITER(hh, r->links, l, lt)
 	{
 		recorder_link_drop(l);
@@ -200,11 +56,14 @@ enum err recorder_open(const struct recorder_conf *conf, struct recorder **r,
 	n->loop.epfd = -1;
 	err = loop_open(&n->loop, e);
 	if (err == ERR_NONE)
+		err = recorder_group_open(n, e);
+	if (err == ERR_NONE)
 		err = store_open(conf->data_dir, &n->store, e);
 	if (err == ERR_NONE)
 		err = recorder_find_open(n, e);
 	if (err != ERR_NONE)
 		return err;
+	recorder_tidy_begin(n);
 	*r = STEAL(n);
 	return ERR_NONE;
 }
@@ -259,7 +118,7 @@ void recorder_step(struct recorder *r, int timeout_ms)
 
 enum err recorder_run(struct recorder *r, struct errinfo *e)
 {
-	enum err err = store_ckpt_start(r->conf.data_dir, &r->ckpt, e);
+	enum err err = store_ckpt_start(r->conf.data_dir, true, &r->ckpt, e);
 
 	if (err != ERR_NONE)
 		return err;
@@ -291,6 +150,7 @@ void recorder_close(struct recorder **r)
 	own_fd(&(*r)->inotify);
 	own_fd(&(*r)->signals);
 	loop_close(&(*r)->loop);
+	recorder_group_close(*r);
 	free(*r);
 	*r = NULL;
 }

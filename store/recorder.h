@@ -2,6 +2,7 @@
  * The recorder: the one writer of logs.db. It keeps one connection to each
  * keeper, pulls every execution's events, commits them in groups, then tells
  * the keeper how far it has them (ACK), and sets the ends of node.db's rows.
+ * Between groups it frees what is removed, too old or too much.
  *
  * Nothing is lost and nothing doubled over a restart: what was not committed
  * was not acknowledged, and a new recorder asks for what comes after the
@@ -12,12 +13,15 @@
 #define STORE_RECORDER_H
 
 #include "store/db.h"
+#include "store/history_conf.h"
 #include "store/log_chunk.h"
 
 #define RECORDER_GROUP_MS 20
-#define RECORDER_GROUP_EVENTS 256
-#define RECORDER_GROUP_BYTES (4U << 20)
+#define RECORDER_GROUP_EVENTS 4096U
+#define RECORDER_GROUP_BYTES (256U << 10)
 #define RECORDER_SETTLE_MS 5000
+#define RECORDER_TIDY_MS 500
+#define RECORDER_PRUNE_MS 30000
 
 struct recorder;
 
@@ -25,14 +29,19 @@ struct recorder_conf {
 	const char *data_dir;
 	const char *run_dir;
 	struct log_bounds bounds; /* or less, as a sandbox's limits say */
+	struct history_conf history;
 	unsigned group_ms;
 	unsigned settle_ms; /* until rows that no keeper knows are gone */
+	unsigned tidy_ms;   /* how often removed and old logs are looked for */
+	unsigned prune_ms;  /* … and rows of what ended long ago */
 };
 
 #define RECORDER_CONF_INIT                                                     \
 	{                                                                      \
-		.bounds = {LOG_EXEC_BYTES_MAX, INT64_MAX},                     \
-		.group_ms = RECORDER_GROUP_MS, .settle_ms = RECORDER_SETTLE_MS \
+		.bounds = {INT64_MAX, INT64_MAX, INT64_MAX},                   \
+		.history = HISTORY_CONF_INIT, .group_ms = RECORDER_GROUP_MS,   \
+		.settle_ms = RECORDER_SETTLE_MS, .tidy_ms = RECORDER_TIDY_MS,  \
+		.prune_ms = RECORDER_PRUNE_MS                                  \
 	}
 
 /**

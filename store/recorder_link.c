@@ -10,6 +10,9 @@
 /* A buffer that held a large frame is given back after it. */
 #define LINK_RX_KEEP (1U << 20)
 
+/* Of a sandbox that was deleted: what it still says goes soon. */
+#define LINK_UNKNOWN_BYTES (1 << 20)
+
 struct rec_link *recorder_link_new(struct recorder *r, const char *id)
 {
 	struct rec_link *l = calloc(1, sizeof(*l));
@@ -26,6 +29,7 @@ struct rec_link *recorder_link_new(struct recorder *r, const char *id)
 
 void recorder_link_forget(struct rec_link *l, struct rec_exec *x)
 {
+	recorder_clean(l->rec, x);
 	HASH_DELETE(hh, l->by_tag, x);
 	HASH_DELETE(hh_id, l->by_id, x);
 	free(x);
@@ -36,6 +40,7 @@ void recorder_link_drop(struct rec_link *l)
 	struct rec_exec *x, *xt;
 
 	loop_timer_del(&l->rec->loop, &l->timer);
+	loop_timer_del(&l->rec->loop, &l->slow);
 	loop_del(&l->rec->loop, &l->watch);
 	if (l->fd >= 0) {
 		own_fd(&l->fd);
@@ -46,7 +51,7 @@ void recorder_link_drop(struct rec_link *l)
 	{
 		recorder_link_forget(l, x);
 	}
-	l->dirty = false;
+	l->acks = l->deaf = false;
 }
 
 void recorder_link_free(struct rec_link *l)
@@ -73,6 +78,34 @@ static void link_fail(struct rec_link *l, const struct errinfo *e)
 	recorder_find_retry(l, left);
 }
 
+static void link_look(struct rec_link *l)
+{
+	uint32_t in = l->slow.armed ? 0 : EPOLLIN;
+
+	loop_mod(&l->rec->loop, &l->watch,
+		 l->tx.out.len > 0 ? in | EPOLLOUT : in);
+}
+
+static void on_slow(void *arg)
+{
+	link_look(arg);
+}
+
+/* ${n} bytes were read: enough for now? */
+static void link_slow(struct rec_link *l, int64_t n)
+{
+	int64_t now = clock_mono_ms();
+
+	l->room_bytes += (now - l->room_ms) * LINK_BYTES_A_MS;
+	if (l->room_bytes > LINK_BURST_BYTES)
+		l->room_bytes = LINK_BURST_BYTES;
+	l->room_bytes -= n;
+	l->room_ms = now;
+	if (l->room_bytes < 0)
+		loop_timer_set(&l->rec->loop, &l->slow, now + LINK_SLOW_MS,
+			       on_slow, l);
+}
+
 void recorder_link_flush(struct rec_link *l)
 {
 	struct errinfo e;
@@ -87,8 +120,7 @@ void recorder_link_flush(struct rec_link *l)
 		recorder_find_retry(l, true);
 		return;
 	}
-	loop_mod(&l->rec->loop, &l->watch,
-		 l->tx.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	link_look(l);
 }
 
 /* ---- what it says ---- */
@@ -121,6 +153,7 @@ static enum err link_exec_new(struct rec_link *l,
 	x = calloc(1, sizeof(*x));
 	if (x == NULL)
 		return err_set(e, ERR_NOMEM, 0, "execution");
+	x->link = l;
 	x->tag = l->next_tag++;
 	x->kind = item->kind;
 	memcpy(x->id, item->id, strlen(item->id) + 1);
@@ -253,10 +286,13 @@ static enum err link_frame(struct rec_link *l, const struct wire_msg *msg,
 static enum err link_read(struct rec_link *l, struct errinfo *e)
 {
 	struct recorder *rec = l->rec;
+	size_t had = l->rx.in.len - l->rx.at;
 	struct wire_msg *msg;
 	bool more;
 	enum err r = wire_rx_fill(&l->rx, l->fd, &more, e);
 
+	if (r == ERR_NONE)
+		link_slow(l, (int64_t)(l->rx.in.len - had));
 	while (r == ERR_NONE) {
 		r = wire_rx_next(&l->rx, &msg, e);
 		if (r != ERR_NONE || msg == NULL)
@@ -264,8 +300,7 @@ static enum err link_read(struct rec_link *l, struct errinfo *e)
 		r = link_frame(l, msg, e);
 		if (r != ERR_NONE)
 			break;
-		if (rec->events < RECORDER_GROUP_EVENTS &&
-		    rec->bytes < RECORDER_GROUP_BYTES)
+		if (!recorder_full(rec))
 			continue;
 		recorder_commit(rec);
 		if (l->fd < 0)
@@ -294,21 +329,29 @@ static void on_link(void *arg, uint32_t events)
 		recorder_broken(l->rec, &e);
 }
 
+static void link_bound(uint64_t *bound, int64_t limit)
+{
+	if (*bound > (uint64_t)limit)
+		*bound = (uint64_t)limit;
+}
+
 /* As the sandbox's limits are when its keeper is found. */
 static enum err link_bounds(struct rec_link *l, struct errinfo *e)
 {
 	struct ctl_limits limits = {
-	    .of = {[LIMIT_LOG] = LOG_SANDBOX_BYTES_MAX}};
+	    .of = {[LIMIT_LOG] = LINK_UNKNOWN_BYTES,
+		   [LIMIT_PROCESS_LOG] = LINK_UNKNOWN_BYTES,
+		   [LIMIT_TENANT_LOG] = LINK_UNKNOWN_BYTES}};
 	enum err r = ctl_sandbox_limits(l->rec->store, l->id, &limits, e);
-	uint64_t most = (uint64_t)limits.of[LIMIT_LOG];
 
+	if (r == ERR_NONE)
+		r = ctl_sandbox_owner(l->rec->store, l->id, l->tenant, e);
 	if (r != ERR_NONE && r != ERR_NOT_FOUND)
 		return r;
 	l->bounds = l->rec->conf.bounds;
-	if (l->bounds.sandbox_bytes_max > most)
-		l->bounds.sandbox_bytes_max = most;
-	if (l->bounds.exec_bytes_max > most)
-		l->bounds.exec_bytes_max = most;
+	link_bound(&l->bounds.exec_bytes_max, limits.of[LIMIT_PROCESS_LOG]);
+	link_bound(&l->bounds.sandbox_bytes_max, limits.of[LIMIT_LOG]);
+	link_bound(&l->bounds.tenant_bytes_max, limits.of[LIMIT_TENANT_LOG]);
 	return ERR_NONE;
 }
 
@@ -325,6 +368,8 @@ enum err recorder_link_begin(struct rec_link *l, int fd, struct errinfo *e)
 	l->fd = STEAL_FD(own);
 	l->dead = false;
 	l->connected_ms = clock_unix_ms();
+	l->room_bytes = LINK_BURST_BYTES;
+	l->room_ms = clock_mono_ms();
 	l->next_tag = LINK_TAG_FIRST;
 	wire_rx_init(&l->rx, KEEPER_PAYLOAD_MAX);
 	wire_tx_init(&l->tx, LINK_TX_MAX);

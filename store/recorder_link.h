@@ -6,7 +6,9 @@
 
 #include "base/keeper_msg.h"
 #include "base/loop.h"
+#include "store/ctl_tenant.h"
 #include "store/node.h"
+#include "store/node_tidy.h"
 #include "store/recorder.h"
 
 #define LINK_EXECS_MAX 4096
@@ -17,6 +19,15 @@
 #define LINK_RETRY_MIN_MS 50
 #define LINK_RETRY_MAX_MS 5000
 
+/*
+ * What a sandbox prints in a burst, and as long as it likes: more is read
+ * later, and its programs wait for that. A flood would else take most of a
+ * core and of the disk, which are not the tenant's.
+ */
+#define LINK_BURST_BYTES (INT64_C(64) << 20)
+#define LINK_BYTES_A_MS ((INT64_C(32) << 20) / 1000)
+#define LINK_SLOW_MS 20
+
 /* An execution whose events come, named by its ATTACH's tag. */
 struct rec_exec {
 	uint32_t tag;
@@ -25,7 +36,10 @@ struct rec_exec {
 	uint64_t last; /* newest seq in logs.db or in the group */
 	bool ended;    /* end is known; it goes with the next commit */
 	bool dirty;    /* in the group: to be acknowledged */
+	struct rec_exec *next_dirty;
+	uint32_t first, newest; /* its events in the group */
 	struct node_end end;
+	struct rec_link *link;
 	UT_hash_handle hh;    /* by tag */
 	UT_hash_handle hh_id; /* by id */
 };
@@ -41,11 +55,16 @@ struct rec_link {
 	struct rec_exec *by_tag;
 	struct rec_exec *by_id;
 	struct log_bounds bounds;
-	bool dirty;              /* one of its executions is */
+	ctl_tenant_id_t tenant;  /* "": its sandbox was deleted */
+	bool acks;               /* some wait to be sent */
+	bool deaf;               /* it takes no more of them: to be dropped */
 	bool dead;               /* nobody listened when last tried */
 	int64_t connected_ms;    /* unix */
 	int64_t retry_ms;        /* the wait before the next try */
 	struct loop_timer timer; /* retry, or snapshot to settle */
+	int64_t room_bytes;      /* that it may send before it waits */
+	int64_t room_ms;         /* monotonic: when that was worked out */
+	struct loop_timer slow;  /* armed: it waits */
 	UT_hash_handle hh;
 };
 
@@ -59,23 +78,38 @@ struct recorder {
 	struct loop_watch inotify_watch;
 	int signals;
 	struct loop_watch signals_watch;
-	/* the open group */
-	bool open; /* a transaction of logs.db is */
-	bool dirty;
-	unsigned events;
-	size_t bytes;
+	struct rec_group *group;
+	struct rec_exec *dirty; /* that have something in the group */
 	struct loop_timer group_timer;
+	int64_t wrote_ms; /* monotonic: the last commit */
+	struct loop_timer tidy_timer;
+	struct loop_timer prune_timer;
+	struct node_tidy prune;
+	bool shrunk; /* some file is to get shorter */
 	bool broken; /* the store failed: start all anew */
 	struct loop_timer broken_timer;
 	bool lost; /* R/keepers went away under us */
 };
 
-/* ---- recorder.c: the group ---- */
+/* ---- recorder_group.c ---- */
+
+/** recorder_group_open(r, e): An empty one. Errors: ERR_NOMEM. */
+FALLIBLE enum err recorder_group_open(struct recorder *r, struct errinfo *e);
+void recorder_group_close(struct recorder *r);
+
+/** recorder_group_reset(r): Forget what is in it. */
+void recorder_group_reset(struct recorder *r);
+
+/** recorder_full(r): It is time to commit. */
+bool recorder_full(const struct recorder *r);
+
+/** recorder_clean(r, x): ${x} is not in the group any more. */
+void recorder_clean(struct recorder *r, struct rec_exec *x);
 
 /** recorder_dirty(l, x): ${x} is acknowledged, and ended, at the commit. */
 void recorder_dirty(struct rec_link *l, struct rec_exec *x);
 
-/** recorder_append(l, x, ev, e): Into the group. Errors: ERR_STORE, …. */
+/** recorder_append(l, x, ev, e): Into the group. Errors: ERR_NOMEM. */
 FALLIBLE enum err recorder_append(struct rec_link *l, struct rec_exec *x,
 				  const struct keeper_event *ev,
 				  struct errinfo *e);
@@ -83,8 +117,15 @@ FALLIBLE enum err recorder_append(struct rec_link *l, struct rec_exec *x,
 /** recorder_commit(r): The group is in the files, or the store is broken. */
 void recorder_commit(struct recorder *r);
 
+/* ---- recorder.c ---- */
+
 /** recorder_broken(r, e): The store failed: drop all, try again soon. */
 void recorder_broken(struct recorder *r, const struct errinfo *e);
+
+/* ---- recorder_tidy.c ---- */
+
+/** recorder_tidy_begin(r): From now on what is to be freed is looked for. */
+void recorder_tidy_begin(struct recorder *r);
 
 /* ---- recorder_link.c: one keeper ---- */
 

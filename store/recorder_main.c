@@ -32,11 +32,17 @@ static bool recorder_parse(struct recorder_conf *conf, int argc, char **argv)
 	return optind == argc;
 }
 
-static enum err recorder_main(const struct recorder_conf *conf,
-			      struct errinfo *e)
+static enum err recorder_main(struct recorder_conf *conf, struct errinfo *e)
 {
 	OWN(recorder_close) struct recorder *r = NULL;
-	enum err err = recorder_open(conf, &r, e);
+	enum err err;
+
+	/* Who may have asked for more must not lose it. */
+	if (history_conf_read(conf->data_dir, &conf->history, e) != ERR_NONE) {
+		log_err("nothing is too old until this is put right", e);
+		conf->history = (struct history_conf){.count = 0};
+	}
+	err = recorder_open(conf, &r, e);
 
 	if (err == ERR_NONE)
 		err = recorder_watch_signals(r, e);

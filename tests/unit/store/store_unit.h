@@ -20,6 +20,7 @@
 #include "store/ctl_sandbox.h"
 #include "store/ctl_tenant.h"
 #include "store/db.h"
+#include "store/log_chunk.h"
 #include "store/migrate.h"
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, unit_setup, unit_teardown)
@@ -92,6 +93,22 @@ static inline void unit_sandbox(struct unit *u, const struct ctl_tenant *t,
 
 	OK(ctl_sandbox_reserve(u->c, t->id, &spec, out, &made, &u->e));
 	assert_true(made);
+}
+
+/* One event appended in a group of its own making. */
+static inline enum err unit_append(struct unit *u, const char *sandbox,
+				   const char *exec,
+				   const struct keeper_event *ev,
+				   const struct log_bounds *bounds)
+{
+	const struct log_batch b = {.tenant = u->a.id,
+				    .sandbox = sandbox,
+				    .exec = exec,
+				    .bounds = bounds,
+				    .events = ev,
+				    .n = 1};
+
+	return log_chunk_append(u->c, &b, &u->e);
 }
 
 #endif

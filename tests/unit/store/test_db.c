@@ -24,16 +24,16 @@ static void the_checkpoint_thread_moves_the_log_into_the_file(void **state)
 	struct unit *u = *state;
 	OWN(store_ckpt_stop) struct store_ckpt *k = NULL;
 	static char data[65536];
-	const struct log_bounds wide = {1 << 28, 1 << 28};
+	const struct log_bounds wide = {1 << 28, 1 << 28, 1 << 28};
 	struct keeper_event ev = {
 	    .seq = 1, .kind = EVENT_OUT, .data = data, .len = sizeof(data)};
 	int64_t deadline = clock_mono_ms() + 10000;
 	off_t before = size_of(u, "logs.db");
 
-	OK(store_ckpt_start(u->dir, &k, &u->e));
+	OK(store_ckpt_start(u->dir, true, &k, &u->e));
 	for (; ev.seq <= 64; ev.seq++) {
 		OK(log_chunk_begin(u->c, &u->e));
-		OK(log_chunk_append(u->c, BOX, "x", &ev, &wide, &u->e));
+		OK(unit_append(u, BOX, "x", &ev, &wide));
 		OK(log_chunk_commit(u->c, &u->e));
 	}
 	/* No writer does it. */
@@ -51,7 +51,7 @@ static void a_checkpoint_thread_that_stops_leaves_nothing_behind(void **state)
 	off_t before = size_of(u, "node.db");
 	int64_t began;
 
-	OK(store_ckpt_start(u->dir, &k, &u->e));
+	OK(store_ckpt_start(u->dir, true, &k, &u->e));
 	for (int i = 0; i < 200; i++) {
 		char id[16];
 		const struct node_process_new n = {.sandbox = BOX, .id = id};
@@ -65,7 +65,7 @@ static void a_checkpoint_thread_that_stops_leaves_nothing_behind(void **state)
 	assert_true(clock_mono_ms() - began < 2000);
 	assert_true(size_of(u, "node.db") > before);
 	store_ckpt_stop(&k);
-	FAILS(store_ckpt_start("/nonexistent", &k, &u->e), ERR_NOT_FOUND);
+	FAILS(store_ckpt_start("/nonexistent", true, &k, &u->e), ERR_NOT_FOUND);
 }
 
 /* ---- many writers ---- */

@@ -11,14 +11,20 @@ static const char *const released[][2] = {
      "7faba72ba018f773e7d6f4edfecc71c3d8b5b39a9eb0d38a37320c96cde39150"},
     {"ctl_0004_sandboxes",
      "a9fa0eb0bb5c2dfffda9c918c2c592e2a314cc49ca466c3b64ea4c416e64f9c4"},
+    {"ctl_0005_logs",
+     "25dceb067cfe99d652a2084d16e1b777a0a5aaa021d4ff9d2969d532729d9ce5"},
     {"logs_0001_init",
      "32b34f439165a3959cd1920fb7139687f23fec5aacbec5626a4705cebd5062dd"},
+    {"logs_0002_bounds",
+     "05384cb24ecca4138e08ec13e44f134e1ef39713f3f06733a875002666fbfa18"},
     {"node_0001_init",
      "6706a56dd53adef699a31ecd607bcee58aadd2a9d0fd8e74a7aa148c30f16be2"},
     {"node_0002_sessions",
      "510f05a17c94e9815c3a34e1c8190c999438f1b40c801849d0391949f9748e22"},
     {"node_0003_hits",
      "2c272bed3fa82573c9d66d00c8b91544715ef5b60b187c7849051303d9a3b7af"},
+    {"node_0004_prune",
+     "45eca9fa21a1ef750d4979b0edc788e727fbe7fd4615153699fae2d8e0c1effc"},
 };
 
 #define RELEASED (sizeof(released) / sizeof(released[0]))
@@ -99,6 +105,29 @@ static void a_database_that_was_not_migrated_is_refused(void **state)
 	assert_non_null(strstr(u->e.text, "migrate"));
 }
 
+static void a_file_of_before_learns_to_give_space_back(void **state)
+{
+	struct unit *u = *state;
+
+	for (int i = STORE_NODE; i <= STORE_LOGS; i++) {
+		int64_t mode = 0;
+
+		OK(db_exec(u->c->db[i], "PRAGMA auto_vacuum = NONE; VACUUM",
+			   &u->e));
+		OK(db_int(u->c->db[i], "PRAGMA auto_vacuum", &mode, &u->e));
+		assert_int_equal(mode, 0);
+	}
+	store_close(&u->c);
+	OK(migrate_all(u->dir, &u->e));
+	OK(store_open(u->dir, &u->c, &u->e));
+	for (int i = STORE_NODE; i <= STORE_LOGS; i++) {
+		int64_t mode = 0;
+
+		OK(db_int(u->c->db[i], "PRAGMA auto_vacuum", &mode, &u->e));
+		assert_int_equal(mode, 2);
+	}
+}
+
 static void no_database_is_not_found(void **state)
 {
 	struct unit *u = *state;
@@ -133,6 +162,7 @@ int main(void)
 	    TEST(a_newer_database_is_refused),
 	    TEST(a_migration_of_another_text_is_refused),
 	    TEST(a_database_that_was_not_migrated_is_refused),
+	    TEST(a_file_of_before_learns_to_give_space_back),
 	    TEST(no_database_is_not_found),
 	    TEST(all_tables_are_strict),
 	};

@@ -65,13 +65,19 @@ static enum err no_row(void *arg, const struct sql_value *v, size_t n,
 static enum err logs(struct store_conn *c, const char *box, struct errinfo *e)
 {
 	OWN(log_page_free) struct log_page p = {.n = 0};
-	const struct log_bounds b = {1000, 1000};
+	const struct log_bounds b = {1000, 1000, 1000};
 	struct keeper_event ev = {
 	    .seq = 1, .kind = EVENT_OUT, .data = "0123456789", .len = 10};
+	const struct log_batch batch = {.tenant = "t",
+					.sandbox = box,
+					.exec = "x",
+					.bounds = &b,
+					.events = &ev,
+					.n = 1};
 	enum err r = log_chunk_begin(c, e);
 
 	for (; r == ERR_NONE && ev.seq < 20; ev.seq++)
-		r = log_chunk_append(c, box, "x", &ev, &b, e);
+		r = log_chunk_append(c, &batch, e);
 	if (r != ERR_NONE) {
 		log_chunk_rollback(c);
 		return r;

@@ -77,7 +77,7 @@ static void fill(struct unit *u, struct ctl_sandbox *s)
 	struct node_process_new n = {.id = "p1", .command = "ls"};
 	const struct keeper_event ev = {
 	    .seq = 1, .kind = EVENT_ERR, .unix_ms = 5, .data = "oh", .len = 2};
-	const struct log_bounds wide = {1 << 20, 1 << 20};
+	const struct log_bounds wide = {1 << 20, 1 << 20, 1 << 20};
 	struct ctl_port p = {.port = 80, .token = "secret"};
 	char key[CTL_KEY_LEN + 1];
 
@@ -88,8 +88,8 @@ static void fill(struct unit *u, struct ctl_sandbox *s)
 	OK(ctl_port_add(u->c, u->a.id, &p, &u->e));
 	OK(ctl_key_add(u->c, u->a.id, KEY_EXEC, key, &u->e));
 	OK(log_chunk_begin(u->c, &u->e));
-	OK(log_chunk_append(u->c, s->id, "p1", &ev, &wide, &u->e));
-	OK(log_chunk_append(u->c, s->id, "x1", &ev, &wide, &u->e));
+	OK(unit_append(u, s->id, "p1", &ev, &wide));
+	OK(unit_append(u, s->id, "x1", &ev, &wide));
 	OK(log_chunk_commit(u->c, &u->e));
 }
 
@@ -194,12 +194,12 @@ static void every_column_was_decided_on(void **state)
 {
 	struct unit *u = *state;
 	const int64_t want[STORE_DBS] = {
-	    4 + 7 + 30 + 5 + 7 /* tenants, keys, sandboxes, ports, audit */
-		+ 19 + 19,     /* plans, tenant_limits */
+	    4 + 7 + 31 + 5 + 7 /* tenants, keys, sandboxes, ports, audit */
+		+ 21 + 21,     /* plans, tenant_limits */
 	    16 + 19 + 18       /* executions, processes, contexts */
 		+ 6 + 6        /* sessions, idempotency (not to be read) */
 		+ 6,           /* denials */
-	    9 + 5 + 2,         /* logs, chunks, sandbox_logs */
+	    13 + 5 + 2 + 2,    /* logs, chunks, sandbox_logs, tenant_logs */
 	};
 
 	for (int i = 0; i < STORE_DBS; i++) {
