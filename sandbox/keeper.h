@@ -25,6 +25,8 @@
 #define KEEPER_BEHIND_BYTES (64U << 20) /* and for a recorder */
 #define KEEPER_HELD_MAX 1024         /* ended ones whose pipes survivors hold */
 #define KEEPER_DATA_MAX (512U << 20) /* of memory, whatever happens */
+#define KEEPER_RECORDER_COMES_MS 500 /* after a start */
+#define KEEPER_RECORDER_BACK_MS 10000 /* after it went */
 
 struct client;
 struct attach;
@@ -40,6 +42,12 @@ struct exec_pipe {
 	struct exec *exec;
 	enum event_kind kind; /* EVENT_OUT or EVENT_ERR */
 	uint64_t bytes;       /* read so far */
+	bool paused;
+	/* how often it is read: keeper_pipe.c */
+	unsigned reads;
+	int64_t window_ms;
+	int64_t read_ms;
+	struct loop_timer cool;
 };
 
 /* A call's place in its session. */
@@ -70,6 +78,7 @@ struct exec {
 	bool in_eof;
 	bool paused; /* pipes are not read until a reader has caught up */
 	int64_t paused_ms;
+	bool given_up; /* the recorder is not waited for any more */
 	uint64_t timeout_ms;
 	uint32_t grace_ms;
 	struct loop_timer timer; /* timeout, then grace, then last resort */
@@ -122,6 +131,8 @@ struct keeper {
 	int nlive;
 	int nended;
 	struct client *clients;
+	int nrecorders;
+	int64_t recorder_until_ms; /* monotonic: so long one may be away */
 	struct port *ports;
 	struct session *sessions;
 	struct loop_timer sweep;

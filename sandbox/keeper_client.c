@@ -49,6 +49,9 @@ static void client_close(struct client *c)
 		if (kill) /* which may free one that never began */
 			exec_kill(x, END_KILLED, KILL_GRACE_MS);
 	}
+	if (c->subscribed && --k->nrecorders == 0)
+		k->recorder_until_ms = clock_mono_ms() +
+				       KEEPER_RECORDER_BACK_MS;
 	probe_forget(c);
 	loop_del(&k->loop, &c->watch);
 	close(fd);

@@ -132,13 +132,15 @@ void exec_item(const struct exec *x, struct keeper_item *item)
 	};
 }
 
+/* It is there, or was a moment ago. */
+static bool recorder_lives(const struct keeper *k)
+{
+	return k->nrecorders > 0 || clock_mono_ms() < k->recorder_until_ms;
+}
+
 static bool recorded(const struct exec *x)
 {
-	const struct client *c = x->keeper->clients;
-
-	while (c != NULL && !c->subscribed)
-		c = c->next;
-	return c == NULL || x->acked + 1 >= x->ring.next;
+	return !recorder_lives(x->keeper) || x->acked + 1 >= x->ring.next;
 }
 
 /* What a sweep, from the newest to the oldest, has let stay so far. */
@@ -216,9 +218,30 @@ uint32_t exec_kill_strays(struct keeper *k)
 
 /* ---- output ---- */
 
+/*
+ * What is logged is logged whole: what the recorder has not committed yet is
+ * held, and counts as unread, also while it is away for a moment.
+ */
+static bool recorder_due(const struct exec *x)
+{
+	return x->kind != EXEC_FS && x->kind != EXEC_GIT && !x->given_up &&
+	       recorder_lives(x->keeper);
+}
+
+void exec_recorded(struct exec *x, uint64_t seq)
+{
+	if (seq <= x->acked)
+		return;
+	x->acked = seq;
+	x->given_up = false;
+	if (x->paused)
+		exec_pause_check(x);
+}
+
 void exec_event(struct exec *x, enum event_kind kind, const void *data,
 		size_t len)
 {
+	x->ring.held = recorder_due(x) ? x->acked + 1 : UINT64_MAX;
 	if (!ring_add(&x->ring, kind, data, len)) {
 		x->ring.dropped_bytes += len;
 		log_line(LOG_ERROR, "no memory for an event of %zu bytes", len);
@@ -228,10 +251,10 @@ void exec_event(struct exec *x, enum event_kind kind, const void *data,
 	exec_pause_check(x);
 }
 
-/* The most that an owner has not read yet. */
+/* The most that the recorder or an owner has not got yet. */
 static size_t owner_unread(const struct exec *x)
 {
-	size_t most = 0;
+	size_t most = recorder_due(x) ? ring_unread(&x->ring, x->acked + 1) : 0;
 
 	for (struct attach *a = x->attaches; a != NULL; a = a->exec_next) {
 		size_t n = a->owner ? ring_unread(&x->ring, a->next) : 0;
@@ -274,6 +297,7 @@ void exec_pause_check(struct exec *x)
 
 	if (pause && x->paused && clock_mono_ms() - x->paused_ms > STALL_MS) {
 		disown_all(x); /* it does not read: it loses output */
+		x->given_up = true;
 		pause = false;
 	}
 	if (x->state != EXEC_ENDED)

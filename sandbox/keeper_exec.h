@@ -34,6 +34,9 @@ FALLIBLE enum err exec_start(struct keeper *k, const struct keeper_start *s,
 void exec_event(struct exec *x, enum event_kind kind, const void *data,
 		size_t len);
 
+/** exec_recorded(x, seq): The recorder has committed up to ${seq}. */
+void exec_recorded(struct exec *x, uint64_t seq);
+
 /** exec_drain(x): Read all that is in its pipes now. */
 void exec_drain(struct exec *x);
 

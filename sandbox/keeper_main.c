@@ -142,6 +142,7 @@ int main(int argc, char **argv)
 	k.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	k.warren_uid = seat.warren_uid;
 	k.since_ms = clock_unix_ms();
+	k.recorder_until_ms = clock_mono_ms() + KEEPER_RECORDER_COMES_MS;
 	if (k.null_fd < 0 || !drop(seat.uid, empty)) {
 		log_line(LOG_ERROR, "keeper cannot drop its powers");
 		return 1;

@@ -1,18 +1,31 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "sandbox/keeper_exec.h"
 #include "sandbox/keeper_kernel.h"
 #include "sandbox/keeper_pipe.h"
 
 #define READ_BYTES 32768
+
+/*
+ * A program that writes many small pieces in quick succession is read every
+ * other millisecond: an event for each of them would cost more than all the
+ * rest. One that does not, is read at once.
+ */
+#define SMALL_BYTES 1024
+#define HOT_READS 16
+#define HOT_WINDOW_MS 16
+#define HOT_GAP_MS 4
+#define COOL_MS 1
 #define STDIN_WAIT_MAX (64U << 20)
 
 static void pipe_end(struct exec_pipe *p)
 {
 	int fd = p->watch.fd;
 
+	loop_timer_del(&p->exec->keeper->loop, &p->cool);
 	loop_del(&p->exec->keeper->loop, &p->watch);
 	own_fd(&fd);
 }
@@ -46,12 +59,46 @@ bool pipe_read(struct exec_pipe *p)
 	return true;
 }
 
+static void pipe_look(struct exec_pipe *p)
+{
+	bool look = !p->paused && !p->cool.armed;
+
+	loop_mod(&p->exec->keeper->loop, &p->watch, look ? EPOLLIN : 0);
+}
+
+static void on_cool(void *arg)
+{
+	pipe_look(arg);
+}
+
+/* ${n} bytes more were read. */
+static void pipe_cool(struct exec_pipe *p, uint64_t n)
+{
+	int64_t now = clock_mono_ms();
+
+	if (n >= SMALL_BYTES || now - p->read_ms > HOT_GAP_MS ||
+	    (p->reads < HOT_READS && now - p->window_ms > HOT_WINDOW_MS)) {
+		p->reads = 0;
+		p->window_ms = now;
+	}
+	p->read_ms = now;
+	if (p->reads < HOT_READS) {
+		p->reads++;
+		return;
+	}
+	loop_timer_set(&p->exec->keeper->loop, &p->cool, now + COOL_MS, on_cool,
+		       p);
+	pipe_look(p);
+}
+
 static void on_readable(void *arg, uint32_t events)
 {
 	struct exec_pipe *p = arg;
+	uint64_t had = p->bytes;
 
 	(void)events;
-	pipe_read(p);
+	if (pipe_read(p) && p->watch.fd >= 0)
+		pipe_cool(p, p->bytes - had);
 }
 
 enum err pipe_watch(struct exec *x, struct exec_pipe *p, int fd,
@@ -70,10 +117,11 @@ enum err pipe_watch(struct exec *x, struct exec_pipe *p, int fd,
 
 void pipe_pause(struct exec *x, bool paused)
 {
-	uint32_t events = paused ? 0 : EPOLLIN;
-
-	loop_mod(&x->keeper->loop, &x->out.watch, events);
-	loop_mod(&x->keeper->loop, &x->err.watch, events);
+	x->out.paused = x->err.paused = paused;
+	if (x->out.watch.fd >= 0)
+		pipe_look(&x->out);
+	if (x->err.watch.fd >= 0)
+		pipe_look(&x->err);
 }
 
 static void stdin_close(struct exec *x)

@@ -205,7 +205,6 @@ static bool do_attach(struct client *c, struct wire_msg *msg)
 		return true;
 	}
 	a->follow = follow;
-	a->owner = c->subscribed; /* what is logged is logged whole */
 	wire_u64(&b, x->ring.first);
 	wire_u64(&b, x->ring.next);
 	wire_u8(&b, x->state == EXEC_ENDED);
@@ -378,6 +377,8 @@ static bool do_port_close(struct client *c, struct wire_msg *msg)
 
 static bool do_subscribe(struct client *c, struct wire_msg *msg)
 {
+	if (!c->subscribed)
+		c->keeper->nrecorders++;
 	c->subscribed = true;
 	c->subscribe_tag = msg->tag;
 	for (struct exec *x = c->keeper->execs; x != NULL; x = x->next)
@@ -396,8 +397,8 @@ static bool do_ack(struct client *c, struct wire_msg *msg)
 	if (!wire_in_done(&in))
 		return false;
 	x = exec_find(c->keeper, id);
-	if (x != NULL && seq > x->acked)
-		x->acked = seq;
+	if (x != NULL)
+		exec_recorded(x, seq);
 	return true;
 }
 

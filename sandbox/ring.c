@@ -6,7 +6,8 @@
 
 void ring_init(struct ring *r, size_t max_bytes)
 {
-	*r = (struct ring){.first = 1, .next = 1, .max_bytes = max_bytes};
+	*r = (struct ring){
+	    .first = 1, .next = 1, .max_bytes = max_bytes, .held = UINT64_MAX};
 }
 
 static size_t ring_count(const struct ring *r)
@@ -60,11 +61,12 @@ static bool ring_grow(struct ring *r)
 bool ring_add(struct ring *r, enum event_kind kind, const void *data,
 	      size_t len)
 {
+	size_t one = sizeof(struct ring_event) + len;
 	struct ring_event *ev;
 
 	if (!ring_grow(r))
 		return false;
-	ev = malloc(sizeof(*ev) + len);
+	ev = malloc(one);
 	if (ev == NULL)
 		return false;
 	ev->seq = r->next;
@@ -76,9 +78,10 @@ bool ring_add(struct ring *r, enum event_kind kind, const void *data,
 		memcpy(ev->data, data, len);
 	r->slots[(r->head + ring_count(r)) % r->cap] = ev;
 	r->next++;
-	r->bytes += len + sizeof(*ev);
-	r->total += len + sizeof(*ev);
-	while (r->bytes > r->max_bytes && ring_count(r) > 1)
+	r->bytes += one;
+	r->total += one;
+	while (r->bytes > r->max_bytes && ring_count(r) > 1 &&
+	       (r->first < r->held || r->bytes - one > r->max_bytes))
 		ring_drop_first(r);
 	return true;
 }

@@ -25,6 +25,7 @@ struct ring {
 	uint64_t next;
 	size_t bytes;
 	size_t max_bytes;
+	uint64_t held;          /* what comes from here on is still needed */
 	uint64_t total;         /* bytes of all events so far */
 	uint64_t dropped_bytes; /* of data, so far */
 };
@@ -36,7 +37,8 @@ void ring_free(struct ring *r);
 /**
  * ring_add(r, kind, data, len):
  * Append an event; the oldest are dropped while the log is over its maximum
- * (the new one always stays). False: no memory, nothing changed.
+ * (the new one always stays). What is still needed stays as well, if all but
+ * the new one are within the maximum. False: no memory, nothing changed.
  */
 bool ring_add(struct ring *r, enum event_kind kind, const void *data,
 	      size_t len);

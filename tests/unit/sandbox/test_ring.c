@@ -150,6 +150,27 @@ static void trimmed_it_has_its_newest_event(void **state)
 	ring_free(&r);
 }
 
+static void what_is_still_needed_stays_beside_a_large_one(void **state)
+{
+	struct ring r;
+
+	(void)state;
+	ring_init(&r, SMALL);
+	for (int i = 0; i < 3; i++)
+		add(&r, 10);
+	r.held = 2;
+	add(&r, 2 * SMALL);
+	assert_int_equal(r.first, 2);
+	assert_int_equal(r.next, 5);
+	/* But not without end. */
+	add(&r, 10);
+	assert_true(r.first > 4);
+	r.held = UINT64_MAX;
+	add(&r, 2 * SMALL);
+	assert_int_equal(r.first, r.next - 1);
+	ring_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +182,7 @@ int main(void)
 	    cmocka_unit_test(unread_is_what_a_reader_lacks),
 	    cmocka_unit_test(a_reader_that_lost_events_lacks_all_that_is_there),
 	    cmocka_unit_test(trimmed_it_has_its_newest_event),
+	    cmocka_unit_test(what_is_still_needed_stays_beside_a_large_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
