@@ -278,10 +278,16 @@ enum err process_start(struct request *rq, struct errinfo *e)
 
 /* ---- list and get ---- */
 
-static void process_put(struct json_out *o, const char *key,
-			const struct node_process *p,
-			const struct exec_status *s)
+static enum err process_put(struct request *rq, struct json_out *o,
+			    const char *key, const struct node_process *p,
+			    const struct exec_status *s, struct errinfo *e)
 {
+	struct log_state log;
+	enum err r = log_chunk_state(rq->store, rq->sandbox.id, p->exec, &log,
+				     e);
+
+	if (r != ERR_NONE)
+		return r;
 	json_out_object(o, key);
 	json_out_text(o, "id", p->id);
 	json_out_int(o, "pid", p->pid);
@@ -292,7 +298,10 @@ static void process_put(struct json_out *o, const char *key,
 	exec_status_put(o, s);
 	if (p->failure[0] != '\0')
 		json_out_text(o, "error", p->failure);
+	/* Of what it printed, what its log has not any more. */
+	json_out_int(o, "droppedBytes", (int64_t)log.dropped_bytes);
 	json_out_end(o);
+	return ERR_NONE;
 }
 
 /* It ended, and nobody is to see it any more. */
@@ -337,15 +346,17 @@ enum err process_list(struct request *rq, struct errinfo *e)
 	json_out_object(&o, NULL);
 	json_out_bool(&o, "success", true);
 	json_out_array(&o, "processes");
-	for (size_t i = 0; i < rows.n; i++) {
+	for (size_t i = 0; i < rows.n && r == ERR_NONE; i++) {
 		struct exec_status s;
 
 		process_status(&live, &rows.rows[i], &s);
 		if (process_cleaned(&rows.rows[i], &s))
 			continue;
 		if (want[0] == '\0' || strcmp(want, s.status) == 0)
-			process_put(&o, NULL, &rows.rows[i], &s);
+			r = process_put(rq, &o, NULL, &rows.rows[i], &s, e);
 	}
+	if (r != ERR_NONE)
+		return r;
 	json_out_end(&o);
 	json_out_now(&o);
 	json_out_end(&o);
@@ -418,7 +429,9 @@ enum err process_get(struct request *rq, struct errinfo *e)
 		return r;
 	json_out_object(&o, NULL);
 	json_out_bool(&o, "success", true);
-	process_put(&o, "process", &p, &s);
+	r = process_put(rq, &o, "process", &p, &s, e);
+	if (r != ERR_NONE)
+		return r;
 	json_out_now(&o);
 	json_out_end(&o);
 	return answer_json(rq, 200, &o, e);

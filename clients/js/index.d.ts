@@ -149,6 +149,8 @@ export class Process {
 	sessionId?: string;
 	/** Why it did not start. */
 	error?: string;
+	/** Of what it printed, what its log has not any more. */
+	droppedBytes?: number;
 	kill(signal?: string, options?: KillOptions): Promise<void>;
 	getStatus(): Promise<ProcessStatus>;
 	getLogs(): Promise<ProcessLogs>;

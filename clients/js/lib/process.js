@@ -31,6 +31,8 @@ export class Process {
 			this.sessionId = row.sessionId;
 		if (row.error !== undefined)
 			this.error = row.error;
+		if (row.droppedBytes !== undefined)
+			this.droppedBytes = row.droppedBytes;
 	}
 
 	kill(signal, options) {
@@ -48,6 +50,7 @@ export class Process {
 		this.endTime = now.endTime;
 		this.reason = now.reason;
 		this.limits = now.limits;
+		this.droppedBytes = now.droppedBytes;
 		return now.status;
 	}
 
