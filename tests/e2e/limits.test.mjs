@@ -80,8 +80,8 @@ test('what holds is shown, what is asked for is given', limit, async (t) => {
 	const { limits, network } = await plain.getInfo();
 	assert.deepEqual(Object.keys(limits).sort(), ['contexts', 'cpuMillis',
 		'cpuWeight', 'diskBytes', 'fileSizeBytes', 'inodes', 'logBytes',
-		'memoryBytes', 'openFiles', 'outputBytes', 'pids', 'processes',
-		'tmpBytes', 'wallMs']);
+		'memoryBytes', 'openFiles', 'outputBytes', 'pids',
+		'processLogBytes', 'processes', 'tmpBytes', 'wallMs']);
 	assert.ok(Object.values(limits).every((value) => value > 0));
 	assert.equal(network, 'none');
 	const asked = { memoryBytes: 128 * MIB, cpuMillis: 500, cpuWeight: 50,

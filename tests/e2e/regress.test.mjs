@@ -88,6 +88,7 @@ test('output of 6 MiB that arrives whole is not truncated', limit,
 test('a process\' log without its beginning says so, and how much', limit,
 	async (t) => {
 		const sandbox = stack.sandbox(t);
+		await sandbox.create({ limits: { processLogBytes: 8 * MIB } });
 		const process = await sandbox.startProcess(
 			`head -c ${20 * MIB} /dev/zero | tr '\\0' x`);
 
