@@ -23,13 +23,13 @@ static void store_pool_wait(void)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += STORE_POOL_WAIT_MS * 1000000L;
 	until.tv_sec += until.tv_nsec / 1000000000L;
 	until.tv_nsec %= 1000000000L;
 	while (store_pool.n == 0 && store_pool.lent >= STORE_POOL_MANY)
-		if (pthread_cond_timedwait(&store_pool.back, &store_pool.lock,
-					   &until) != 0)
+		if (pthread_cond_clockwait(&store_pool.back, &store_pool.lock,
+					   CLOCK_MONOTONIC, &until) != 0)
 			return;
 }
 

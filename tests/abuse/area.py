@@ -4,8 +4,10 @@ import json
 import platform
 import subprocess
 import sys
+import time
 
 import net_world
+import outside
 import stack
 import test_disk_life
 
@@ -69,6 +71,22 @@ class Resources(Area):
         """A guest that prints what it came to; its end is bounded."""
         return self.box.run(['python3', '-c', stack.GUARD + script, *args],
                             user=user, timeout_ms=timeout_ms, grace_ms=200)
+
+
+class Lives(Area):
+    """Many sandboxes come and go."""
+
+    def settled(self, want=None):
+        """Counts, once nothing moves and the berths are ready again."""
+        last = None
+        for _ in range(80):
+            now = outside.counts(self.stack)
+            if now == want or (want is None and now == last and
+                               not now['trash']):
+                return now
+            last = now
+            time.sleep(0.15)
+        return last
 
 
 class Disk(test_disk_life.Case):

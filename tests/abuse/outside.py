@@ -2,6 +2,7 @@
 import glob
 import hashlib
 import os
+import re
 
 
 def checksum(path):
@@ -35,3 +36,82 @@ def fds(pid):
 
 def count_fds(pid):
     return len(os.listdir(f'/proc/{pid}/fd'))
+
+
+def family(pid):
+    """${pid} and all that descend from it."""
+    parents = {}
+    for name in os.listdir('/proc'):
+        if name.isdigit():
+            try:
+                with open(f'/proc/{name}/stat', encoding='latin-1') as file:
+                    parents[int(name)] = int(
+                        file.read().rsplit(')', 1)[1].split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+    found, more = set(), {pid}
+    while more:
+        found |= more
+        more = {child for child, parent in parents.items()
+                if parent in more} - found
+    return found
+
+
+def namespaces(pids):
+    """What namespaces these processes are in or hold, by their links."""
+    found = set()
+    for pid in pids:
+        for path in glob.glob(f'/proc/{pid}/ns/*') + \
+                glob.glob(f'/proc/{pid}/fd/*'):
+            try:
+                link = os.readlink(path)
+            except OSError:
+                continue
+            if re.match(r'[a-z]+:\[\d+\]$', link) and \
+                    not link.startswith(('socket', 'pipe')):
+                found.add(link)
+    return found
+
+
+def loops(folder):
+    """Loop devices whose image lies below ${folder}."""
+    found = []
+    for path in glob.glob('/sys/block/loop*/loop/backing_file'):
+        try:
+            with open(path, encoding='utf-8') as file:
+                if file.read().startswith(folder):
+                    found.append(path.split('/')[3])
+        except OSError:
+            pass
+    return found
+
+
+def named_s(path):
+    try:
+        return sorted(n for n in os.listdir(path) if n.startswith('s'))
+    except FileNotFoundError:
+        return []
+
+
+def counts(stack):
+    """What sandboxes take, of the broker and of the machine. Of its helpers
+    only what they hold together: they come and go."""
+    pid = stack.process.pid
+    with open(f'/proc/{pid}/mountinfo', encoding='ascii') as file:
+        mounts = sum(stack.name in line or stack.data in line
+                     for line in file)
+    pids = family(pid)
+    return {
+        'fds': count_fds(pid),
+        'mounts': mounts,
+        'family': len(pids),
+        'namespaces': len(namespaces(pids)),
+        'notes': named_s(stack.run + '/sandboxes'),
+        'sockets': named_s(stack.run + '/keepers'),
+        'files': named_s(stack.data + '/sandboxes'),
+        'trash': [n for n in os.listdir(stack.data + '/sandboxes')
+                  if n.startswith('trash')],
+        'cgroups': [named_s(f'/sys/fs/cgroup/{part}/{stack.name}')
+                    for part in ('', 'unified', 'memory', 'pids', 'cpu')],
+        'loops': len(loops(stack.data)),
+    }

@@ -9,7 +9,8 @@ import time
 import unittest
 
 import stack
-from test_disk_life import BYTES, INODES, disk, image, loops
+from outside import loops
+from test_disk_life import BYTES, INODES, disk, image
 
 SPARES = 8
 LIMITS = {'rest': disk(BYTES, INODES)}

@@ -16,20 +16,6 @@ def disk(size, inodes=0, ephemeral=False):
     return struct.pack('<QIIII', size, inodes, 0, 0, int(ephemeral))
 
 
-def loops(data):
-    """Loop devices whose image lies below ${data}."""
-    found = []
-    for name in os.listdir('/sys/block'):
-        try:
-            with open(f'/sys/block/{name}/loop/backing_file',
-                      encoding='utf-8') as file:
-                if file.read().startswith(data):
-                    found.append(name)
-        except (FileNotFoundError, NotADirectoryError, OSError):
-            pass
-    return found
-
-
 def usage(box):
     kind, _, payload = box.ask(USAGE)
     assert kind == USAGE_IS, kind

@@ -92,6 +92,48 @@ class KeeperInit(unittest.TestCase):
             self.init.send(lone.FAILED, tag, bytes(5))
         self.assertTrue(self.keeper.pings())
 
+    def test_c04_codes_out_of_range_end_the_sandbox(self):
+        for payload in (b'\0\0\1\0\0\1', b'\0\xff\xff\xff\xff\1',
+                        b'\1\0\0\0\x80\1'):
+            with self.subTest(payload=payload):
+                self.doCleanups()
+                self.setUp()
+                wire, tag, _ = self.running()
+                self.init.send(lone.EXITED, tag, payload)
+                self.assert_gone(wire)
+
+    def test_c04_a_pid_that_init_claims_is_nobodys_but_inits(self):
+        """Whatever it says, signals go to init by the execution's tag: this
+        keeper, which the test could name, is not what is killed."""
+        for n, pid in enumerate((0, 1, 0x7fffffff, 0xffffffff,
+                                 self.keeper.process.pid)):
+            wire = self.keeper.start(f'p{n}')
+            tag, _ = self.init.take(pid)
+            self.assertEqual(wire.recv()[0], stack.STARTED)
+            with self.keeper.client() as other:
+                self.assertEqual(other.ask(
+                    stack.KM_KILL, stack.text(f'p{n}') + b'\0\0\0\0\7')[0],
+                    stack.OK)
+            self.assertEqual(self.init.next(lone.SIGNAL)[1], tag)
+            self.init.exited(tag, 9, signalled=1)
+            self.assertEqual(stack.collect(wire).reason, 'killed')
+            self.assertTrue(stack.alive(self.keeper.process.pid))
+
+    def test_i14_what_init_is_sent_has_no_byte_of_chance(self):
+        """The same start from two keepers, whose memory was used otherwise,
+        is the same bytes: nothing that was not written is sent."""
+        other = lone.LoneKeeper()
+        self.addCleanup(other.close)
+        for n in range(20):
+            other.start(f'w{n}', cwd='/' + 'secret' * 300, stdin=b'x' * 5000)
+            other.init.take()
+        seen = []
+        for keeper in (self.keeper, other):
+            keeper.start('same', cwd='/tmp', env=['A=b'])
+            kind, _, payload, fds = keeper.init.next(lone.SPAWN)
+            seen.append((kind, payload, len(fds)))
+        self.assertEqual(*seen)
+
     def test_an_end_before_the_start_is_ignored(self):
         wire = self.keeper.start('a')
         _, tag, _, _ = self.init.next(lone.SPAWN)

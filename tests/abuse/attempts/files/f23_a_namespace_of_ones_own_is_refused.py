@@ -1,4 +1,4 @@
-"""F23: a namespace of ones own is refused."""
+"""F23: a namespace of one's own is refused."""
 
 
 def attempt(self):

@@ -1,4 +1,4 @@
-"""K1: io uring is not there."""
+"""K1: io_uring is not there."""
 
 
 def attempt(self):
