@@ -27,6 +27,7 @@
 #include "sandbox/git_job.h"
 
 #define EXIT_CANCELLED 143
+#define AUTHORITIES "/opt/warren/lib/ca-certificates.crt"
 
 bool git_job_fail(struct git_job *job, enum checkout_result result,
 		  const char *fmt, ...)
@@ -191,6 +192,15 @@ static bool clone_any(struct git_job *job)
 	return false;
 }
 
+/* An image without any has those of the machine. */
+static bool trust_authorities(void)
+{
+	return access("/etc/ssl/certs/ca-certificates.crt", R_OK) == 0 ||
+	       access(AUTHORITIES, R_OK) != 0 ||
+	       git_libgit2_opts(GIT_OPT_SET_SSL_CERT_LOCATIONS, AUTHORITIES,
+				NULL) == 0;
+}
+
 _Noreturn static void child(struct git_job *job, int out)
 {
 	sigset_t none;
@@ -198,7 +208,7 @@ _Noreturn static void child(struct git_job *job, int out)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (git_libgit2_init() < 0) {
+	if (git_libgit2_init() < 0 || !trust_authorities()) {
 		git_job_fail(job, CHECKOUT_OTHER, "libgit2 does not start");
 	} else if (clone_any(job) && git_clone_head(job)) {
 		job->result = CHECKOUT_OK;

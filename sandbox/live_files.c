@@ -21,9 +21,19 @@ static int open_dir(int at, const char *name)
 void live_layers_close(struct live_layers *l)
 {
 	own_fd(&l->image);
+	own_fd(&l->tools);
 	own_fd(&l->usr_over);
 	own_fd(&l->usr);
 	own_fd(&l->files.mount);
+}
+
+/* What runs inside for us is part of image host; others get it laid over. */
+static enum err open_tools(struct broker *b, int user_ns, struct live_layers *l,
+			   struct errinfo *e)
+{
+	l->tools = mount_layer(b->images, "host/tools", user_ns);
+	return l->tools < 0 ? err_set(e, ERR_IO, errno, "host/tools")
+			    : ERR_NONE;
 }
 
 static enum err open_image(struct broker *b, const char *name, int user_ns,
@@ -36,6 +46,8 @@ static enum err open_image(struct broker *b, const char *name, int user_ns,
 	l->image = mount_layer(image, "rootfs", user_ns);
 	if (l->image < 0)
 		return err_set(e, ERR_IO, errno, "image %s", name);
+	if (strcmp(name, "host") != 0)
+		return open_tools(b, user_ns, l, e);
 	if (faccessat(image, "host-usr", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return ERR_NONE;
 	l->usr_over = mount_layer(image, "host-usr", user_ns);

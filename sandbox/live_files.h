@@ -15,6 +15,7 @@
 /* Detached mounts, ids shifted to a berth's slot; see mount.h. */
 struct live_layers {
 	int image;    /* D/images/<name>/rootfs */
+	int tools;    /* -1, or D/images/host/tools: for other images */
 	int usr_over; /* D/images/<name>/host-usr, or -1: no such layer … */
 	int usr;      /* … over the machine's /usr */
 	struct disk_files files;
@@ -22,7 +23,8 @@ struct live_layers {
 
 #define LIVE_LAYERS_NONE                                                       \
 	{                                                                      \
-		.image = -1, .usr_over = -1, .usr = -1, .files = {             \
+		.image = -1, .tools = -1, .usr_over = -1, .usr = -1,           \
+		.files = {                                                     \
 			.mount = -1                                            \
 		}                                                              \
 	}

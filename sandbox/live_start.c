@@ -114,6 +114,7 @@ static struct spawn_plan plan_of(const struct live *l,
 	return (struct spawn_plan){
 	    .mounts = {.point = b->point,
 		       .image = f->layers.image,
+		       .tools = f->layers.tools,
 		       .usr_over = f->layers.usr_over,
 		       .usr = f->layers.usr,
 		       .files = f->layers.files.mount,

@@ -204,7 +204,8 @@ static int root_tree(const struct mount_plan *p, int *root)
 	OWN(own_fd) int at = -1;
 	bool gave = disk_parts_yield(p->files);
 
-	m = overlay(p->image, -1, p->files, "root");
+	m = p->tools >= 0 ? overlay(p->tools, p->image, p->files, "root")
+			  : overlay(p->image, -1, p->files, "root");
 	if (m < 0 ||
 	    move_mount(m, "", AT_FDCWD, p->point, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -1;
@@ -224,7 +225,8 @@ static int root_tree(const struct mount_plan *p, int *root)
  */
 static int attach_layers(const struct mount_plan *p)
 {
-	const int layers[] = {p->image, p->usr_over, p->usr, p->files};
+	const int layers[] = {p->image, p->tools, p->usr_over, p->usr,
+			      p->files};
 
 	for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++)
 		if (layers[i] >= 0 &&

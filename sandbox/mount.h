@@ -13,6 +13,7 @@
 struct mount_plan {
 	const char *point; /* an empty directory of the host to build on */
 	int image;         /* the image's root directory */
+	int tools;         /* -1, or what lies over that: our /opt/warren */
 	int usr_over;   /* -1, or what lies over the machine's own /usr … */
 	int usr;        /* … and that */
 	int files;      /* the sandbox's own: {root,usr}/{upper,work} */

@@ -271,6 +271,7 @@ struct orders {
 	uint64_t shm_bytes;
 	struct limits limits;
 	bool host_usr;
+	bool tools;
 };
 
 enum { ORDER_IMAGE, ORDER_FILES, ORDER_COUNT };
@@ -282,7 +283,8 @@ bool spawn_fill(const struct spawn_plan *p, const struct spawn_child *husk)
 				 .tmp_bytes = p->mounts.tmp_bytes,
 				 .shm_bytes = p->mounts.shm_bytes,
 				 .limits = p->limits,
-				 .host_usr = p->mounts.usr_over >= 0};
+				 .host_usr = p->mounts.usr_over >= 0,
+				 .tools = p->mounts.tools >= 0};
 	struct parcel_fds fds = {{p->mounts.image, p->mounts.files},
 				 ORDER_COUNT};
 
@@ -290,6 +292,8 @@ bool spawn_fill(const struct spawn_plan *p, const struct spawn_child *husk)
 		fds.at[fds.n++] = p->mounts.usr_over;
 		fds.at[fds.n++] = p->mounts.usr;
 	}
+	if (o.tools)
+		fds.at[fds.n++] = p->mounts.tools;
 	return parcel_send(husk->go, &o, sizeof(o), &fds, MSG_DONTWAIT);
 }
 
@@ -319,7 +323,7 @@ static bool take_orders(int socket_fd, struct spawn_plan *p)
 	struct parcel_fds fds;
 
 	if (!parcel_receive(socket_fd, &o, sizeof(o), &fds, 0) ||
-	    fds.n != ORDER_COUNT + (o.host_usr ? 2 : 0))
+	    fds.n != ORDER_COUNT + (o.host_usr ? 2 : 0) + (o.tools ? 1 : 0))
 		return false;
 	for (int i = 0; i < fds.n; i++)
 		if (!move_up(&fds.at[i]))
@@ -329,6 +333,7 @@ static bool take_orders(int socket_fd, struct spawn_plan *p)
 	p->mounts.files = fds.at[ORDER_FILES];
 	p->mounts.usr_over = o.host_usr ? fds.at[ORDER_COUNT] : -1;
 	p->mounts.usr = o.host_usr ? fds.at[ORDER_COUNT + 1] : -1;
+	p->mounts.tools = o.tools ? fds.at[fds.n - 1] : -1;
 	p->mounts.root_uid = o.root_uid;
 	p->mounts.tmp_bytes = o.tmp_bytes;
 	p->mounts.shm_bytes = o.shm_bytes;

@@ -80,6 +80,7 @@ static int make_tree(const struct start_plan *p)
 	OWN(own_fd) int files = upper_layers();
 	struct mount_plan plan = {.point = p->point,
 				  .image = p->image,
+				  .tools = -1,
 				  .usr_over = p->usr_over,
 				  .usr = p->usr,
 				  .files = files,

@@ -72,7 +72,7 @@ static void place_directories(struct doctor *d)
 	    {"db", WARREN_USER, 0027, 0700},
 	    {"sandboxes", "root", 0077, 0700},
 	    {"images", "root", 0022, 0700},
-	    {"images/host/rootfs", "root", 0022, 0755},
+	    {"images/host", "root", 0077, 0700},
 	    {"nginx", "root", 0022, 0710},
 	};
 	char text[CHECK_TEXT_MAX] = "";

@@ -85,6 +85,7 @@ static int set_up(void **state)
 	u.plan = (struct spawn_plan){
 	    .mounts = {.point = u.point,
 		       .image = FRESH,
+		       .tools = -1,
 		       .usr_over = -1,
 		       .usr = -1,
 		       .files = FRESH,
@@ -244,6 +245,9 @@ static void a_bad_layer_is_told(void **state)
 	fails_at(p, SPAWN_MOUNTS);
 	p = u.plan;
 	p.mounts.usr_over = 999;
+	fails_at(p, SPAWN_MOUNTS);
+	p = u.plan;
+	p.mounts.tools = 999;
 	fails_at(p, SPAWN_MOUNTS);
 	p = u.plan;
 	p.mounts.point = "/nowhere/at/all";
