@@ -12,6 +12,7 @@ static const struct option args_options[] = {
     {"plan", required_argument, NULL, 'p'},
     {"limit", required_argument, NULL, 'l'},
     {"json", no_argument, NULL, 'j'},
+    {"force", no_argument, NULL, 'f'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0}};
@@ -45,6 +46,9 @@ static enum err args_option(struct cli *cli, int o, enum args_what *what,
 		break;
 	case 'j':
 		cli->json = true;
+		break;
+	case 'f':
+		cli->force = true;
 		break;
 	case 'h':
 		*what = ARGS_HELP;

@@ -23,6 +23,7 @@ struct cli {
 	const char *limits[CLI_LIMITS_MAX]; /* each --limit */
 	size_t nlimits;
 	bool json;
+	bool force;
 	char **args; /* after the command's own words */
 	char db_dir[4096];
 };
@@ -33,6 +34,7 @@ typedef enum err cli_fn(struct cli *cli, struct errinfo *e);
 cli_fn warren_tenant_add, warren_tenant_list, warren_tenant_remove;
 cli_fn warren_tenant_set, warren_plan_list, warren_plan_add, warren_plan_set;
 cli_fn warren_key_add, warren_key_revoke, warren_key_list;
+cli_fn warren_image_import, warren_image_list, warren_image_remove;
 cli_fn warren_sql, warren_migrate, warren_doctor, warren_selftest;
 
 /** warren_cli_drop(cli, e): Root becomes the owner of D/db for good; anybody

@@ -27,6 +27,10 @@ static const char cli_usage[] =
     "                               manage (the default: everything)\n"
     "  key list\n"
     "  key revoke PREFIX            refuse the key that begins so\n"
+    "  image import NAME FILE       a root file system for sandboxes from a\n"
+    "                               tar file (also .gz .bz2 .xz .zst), or -\n"
+    "  image list\n"
+    "  image remove NAME [--force]  one that no sandbox has, or any\n"
     "  sql TEXT [--json]            one SELECT over tenants, keys,\n"
     "                               sandboxes, executions, processes,\n"
     "                               contexts, process_logs,\n"
@@ -53,6 +57,9 @@ static const struct cli_command cli_commands[] = {
     {{"key", "add"}, 1, warren_key_add},
     {{"key", "revoke"}, 1, warren_key_revoke},
     {{"key", "list"}, 0, warren_key_list},
+    {{"image", "import"}, 2, warren_image_import},
+    {{"image", "list"}, 0, warren_image_list},
+    {{"image", "remove"}, 1, warren_image_remove},
     {{"sql", NULL}, 1, warren_sql},
     {{"migrate", NULL}, 0, warren_migrate},
     {{"doctor", NULL}, 0, warren_doctor},
