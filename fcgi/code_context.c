@@ -1,4 +1,5 @@
 #include <json-c/json.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -57,7 +58,7 @@ static enum err context_refused(struct request *rq,
 				const struct launch *x, enum err r,
 				struct errinfo *e)
 {
-	if (strcmp(e->text, "argv") != 0 && strcmp(e->text, "exec") != 0)
+	if (strcmp(e->text, "argv") != 0)
 		return launch_refused(rq, x, r, e);
 	if (strcmp(lang->name, "python") == 0)
 		return err_http_fail(rq, e, HTTP_PYTHON_NOT_AVAILABLE,
@@ -68,6 +69,32 @@ static enum err context_refused(struct request *rq,
 				     lang->argv[0]);
 	return err_http_fail(rq, e, HTTP_JAVASCRIPT_NOT_AVAILABLE,
 			     "This image has no Node.js for contexts");
+}
+
+/*
+ * Debian has the interpreters in /usr/bin, images that were made by others
+ * often in /usr/local/bin.
+ */
+static enum err context_exec(struct link *l, struct keeper_start *s,
+			     uint32_t *pid, struct errinfo *e)
+{
+	OWN(own_mem) const char **argv = NULL;
+	char program[64];
+	enum err r = link_start(l, s, NULL, 0, pid, e);
+
+	if (r != ERR_NOT_FOUND || strcmp(e->text, "argv") != 0)
+		return r;
+	argv = calloc((size_t)s->argc, sizeof(*argv));
+	if (argv == NULL)
+		return err_set(e, ERR_NOMEM, 0, "argv");
+	memcpy(argv, s->argv, s->argc * sizeof(*argv));
+	snprintf(program, sizeof(program), "/usr/local/bin%s",
+		 strrchr(argv[0], '/'));
+	argv[0] = program;
+	s->argv = argv;
+	r = link_start(l, s, NULL, 0, pid, e);
+	s->argv = NULL;
+	return r;
 }
 
 static enum err context_kernel(struct request *rq, struct link *l,
@@ -102,7 +129,7 @@ static enum err context_kernel(struct request *rq, struct link *l,
 	s.argc = lang->argc;
 	r = code_fork(l, &s, lang->name, &pid, e);
 	if (r != ERR_NONE && r != ERR_GONE)
-		r = link_start(l, &s, NULL, 0, &pid, e);
+		r = context_exec(l, &s, &pid, e);
 	if (r != ERR_NONE)
 		return context_refused(rq, lang, &x, r, e);
 	return node_context_pid(rq->store, rq->sandbox.id, ctx->id, pid, e);

@@ -216,18 +216,37 @@ enum err exec_body_launch(struct link *l, struct exec_body *x,
 	return ERR_NONE;
 }
 
+/* No program of that name. */
+static bool start_missing(enum err r, const struct errinfo *e)
+{
+	return r == ERR_NOT_FOUND && strcmp(e->text, "argv") == 0;
+}
+
+static enum err start_alone(struct link *l, struct exec_body *x,
+			    struct keeper_start *s, uint32_t *pid,
+			    struct errinfo *e)
+{
+	enum err r = link_start(l, s, NULL, 0, pid, e);
+
+	if (start_missing(r, e) && launch_plainly(&x->launch))
+		r = link_start(l, s, NULL, 0, pid, e);
+	return r;
+}
+
 enum err exec_body_start(struct link *l, struct exec_body *x,
 			 struct keeper_start *s, uint32_t *pid,
 			 struct errinfo *e)
 {
-	enum err r = x->session_id[0] != '\0'
-			 ? session_start(l->rq, l, s, pid, e)
-			 : link_start(l, s, NULL, 0, pid, e);
+	bool session = x->session_id[0] != '\0';
+	enum err r = session ? session_start(l->rq, l, s, pid, e)
+			     : start_alone(l, x, s, pid, e);
 
 	if (r == ERR_NONE || (r == ERR_EXISTS && strcmp(e->text, "id") == 0))
 		return r;
 	if (l->rq->failure.code != HTTP_CODE_NONE)
 		return r;
+	if (start_missing(r, e) && (session || x->launch.shell))
+		return launch_no_shell(l->rq, &x->launch, e);
 	return launch_refused(l->rq, &x->launch, r, e);
 }
 

@@ -7,12 +7,13 @@
 #include "fcgi/launch.h"
 
 #define SHELL "/bin/bash"
+#define PLAIN_SHELL "/bin/sh"
 
 /*
  * A command longer than one argument may be comes in pieces, which the shell
  * joins before it looks at them. Nothing of this is left when it runs.
  */
-#define SHELL_JOIN "IFS=; eval \"IFS=\\$' \\t\\n'; set --\n$*\""
+#define SHELL_JOIN "IFS=; eval \"IFS=' \t\n'; set --\n$*\""
 
 void launch_free(struct launch *x)
 {
@@ -65,6 +66,7 @@ enum err launch_shell(struct launch *x, const char *command, struct errinfo *e)
 
 	if (r != ERR_NONE)
 		return r;
+	x->shell = true;
 	x->argv[x->argc++] = SHELL;
 	x->argv[x->argc++] = "-c";
 	if (whole) {
@@ -74,6 +76,28 @@ enum err launch_shell(struct launch *x, const char *command, struct errinfo *e)
 	x->argv[x->argc++] = SHELL_JOIN;
 	x->argv[x->argc++] = SHELL;
 	return launch_cut(x, command, n, e);
+}
+
+bool launch_plainly(struct launch *x)
+{
+	if (!x->shell || strcmp(x->argv[0], SHELL) != 0)
+		return false;
+	x->argv[0] = PLAIN_SHELL;
+	return true;
+}
+
+enum err launch_no_shell(struct request *rq, const struct launch *x,
+			 struct errinfo *e)
+{
+	if (x->shell) {
+		err_http_suggest(rq, "Send the command as argv");
+		return err_http_fail(rq, e, HTTP_SHELL_NOT_AVAILABLE,
+				     "This image has neither " SHELL
+				     " nor " PLAIN_SHELL);
+	}
+	return err_http_fail(rq, e, HTTP_SHELL_NOT_AVAILABLE,
+			     "This image has no " SHELL
+			     ", which sessions need");
 }
 
 enum err launch_pieces(struct launch *x, const char *command, struct errinfo *e)

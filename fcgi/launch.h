@@ -22,6 +22,7 @@ struct launch {
 	uint32_t envc;
 	char cwd[LAUNCH_PATH_MAX + 1];
 	bool cwd_given; /* it must exist */
+	bool shell;     /* argv is launch_shell()'s */
 };
 
 /** launch_free(x): NULL and all-zero are fine. */
@@ -33,6 +34,18 @@ void launch_free(struct launch *x);
  */
 FALLIBLE enum err launch_shell(struct launch *x, const char *command,
 			       struct errinfo *e);
+
+/**
+ * launch_plainly(x):
+ * What launch_shell() made, but by /bin/sh, for images without bash. False:
+ * it is none, or was done already.
+ */
+bool launch_plainly(struct launch *x);
+
+/** launch_no_shell(rq, x, e): Tell that the shell for it is missing: what
+ * launch_shell() made has tried both, anything else is a session's. */
+enum err launch_no_shell(struct request *rq, const struct launch *x,
+			 struct errinfo *e);
 
 /**
  * launch_pieces(x, command, e):

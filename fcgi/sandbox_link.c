@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
+#include "fcgi/image.h"
 #include "fcgi/preview_socket.h"
 #include "fcgi/sandbox_limit.h"
 #include "fcgi/sandbox_link.h"
@@ -200,8 +201,7 @@ static enum err link_boot(struct request *rq, struct errinfo *e)
 
 	rq->start_us += link_now_us() - from;
 	if (link_no_image(r, &why))
-		return err_http_field(rq, e, "image",
-				      "names no image of this service");
+		return image_unknown(rq, e);
 	if (r != ERR_NONE) {
 		log_line(LOG_ERROR, "%s: start of %s: %s: %s", rq->id, s->id,
 			 err_name(r), why.text);

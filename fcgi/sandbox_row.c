@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "fcgi/body.h"
 #include "fcgi/duration.h"
+#include "fcgi/image.h"
 #include "fcgi/sandbox_link.h"
 #include "fcgi/sandbox_row.h"
 
@@ -35,11 +36,8 @@ static enum err want_names(struct request *rq, struct sandbox_want *w,
 				      "must be 1 to 128 of A-Z a-z 0-9 . _ -, "
 				      "starting with none of . -, and not "
 				      "have the form of an id");
-	if (w->image != NULL &&
-	    (strlen(w->image) > CTL_SANDBOX_IMAGE_MAX ||
-	     strspn(w->image, "abcdefghijklmnopqrstuvwxyz0123456789-") !=
-		 strlen(w->image)))
-		return err_http_field(rq, e, "image", "is not an image");
+	if (w->image != NULL && !image_there(rq, w->image))
+		return image_unknown(rq, e);
 	if (w->user != NULL && strcmp(w->user, "root") != 0 &&
 	    strcmp(w->user, "sandbox") != 0)
 		return err_http_field(rq, e, "user", "must be root or sandbox");

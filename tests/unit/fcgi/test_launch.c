@@ -90,6 +90,27 @@ static void a_command_of_a_mebibyte_runs_as_any_other(void **state)
 	assert_string_equal(out, b.data);
 }
 
+static void without_bash_any_shell_runs_it(void **state)
+{
+	static const char head[] = "cat; echo \"[$#][$IFS]\"; v='";
+	OWN(launch_free) struct launch x = {0};
+	OWN(buf_free) struct buf b = BUF_INIT(LAUNCH_COMMAND_MAX);
+	struct errinfo e;
+	char out[256];
+
+	(void)state;
+	buf_adds(&b, head);
+	while (b.len <= MIB)
+		buf_adds(&b, "$* \"  x\" #\n ");
+	buf_adds(&b, "'; echo \"end\"\n");
+	assert_int_equal(launch_shell(&x, b.data, &e), ERR_NONE);
+	assert_true(launch_plainly(&x));
+	assert_string_equal(x.argv[0], "/bin/sh");
+	assert_false(launch_plainly(&x));
+	run(&x, "input\n", out, sizeof(out));
+	assert_string_equal(out, "input\n[0][ \t\n]\nend\n");
+}
+
 static void a_relative_cwd_is_below_the_workspace(void **state)
 {
 	struct launch x = {0};
@@ -112,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_short_command_is_one_argument),
 	    cmocka_unit_test(a_command_of_a_mebibyte_runs_as_any_other),
+	    cmocka_unit_test(without_bash_any_shell_runs_it),
 	    cmocka_unit_test(a_relative_cwd_is_below_the_workspace),
 	};
 
