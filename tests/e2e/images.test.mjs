@@ -143,6 +143,7 @@ describe('images', { skip }, () => {
 			for (const [language, code, word] of [
 				['python', 'PYTHON_NOT_AVAILABLE', /Python 3/],
 				['typescript', 'JAVASCRIPT_NOT_AVAILABLE', /Node\.js 18/],
+				['bash', 'LANGUAGE_NOT_AVAILABLE', /Install it/],
 			]) {
 				const { status, json } = await stack.call('POST',
 					`/v1/sandboxes/${(await sandbox.getInfo()).name}` +
@@ -178,6 +179,7 @@ describe('images', { skip }, () => {
 				'\'["/usr/local/bin/python3", 21]\''],
 				['javascript', 'x = 20; x + 1', '21'],
 				['typescript', 'const y: number = 20; y + 1', '21'],
+				['bash', 'x=20; echo $((x + 1))', undefined],
 			]) {
 				const context = await sandbox.createCodeContext({
 					language });
@@ -186,6 +188,13 @@ describe('images', { skip }, () => {
 				assert.equal(done.results[0]?.text, text,
 					JSON.stringify(done));
 			}
+			const context = await sandbox.createCodeContext({
+				language: 'bash' });
+			await sandbox.runCode('x=20', { context });
+			const done = await sandbox.runCode('echo $((x + 1))',
+				{ context });
+			assert.deepEqual(done.logs.stdout, ['21\n'],
+				JSON.stringify(done));
 		});
 
 	test('one that is in use is not removed', limit, async (t) => {
