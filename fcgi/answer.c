@@ -6,18 +6,36 @@
 #include <time.h>
 
 #include "fcgi/answer.h"
+#include "fcgi/pool.h"
+#include "fcgi/share.h"
 
 #define HEADERS_MAX (16U * KIB)
 
-/* libfcgi takes int lengths. */
-#define PUT_MAX (1U << 20)
+/* As much as goes into a socket that can be written to. */
+#define PUT_MAX (32U * KIB)
+
+/*
+ * A client that does not take its answer is a long wait: the calls of others
+ * do not queue up behind it.
+ */
+static bool answer_waits(struct request *rq)
+{
+	struct pollfd p = {.fd = rq->client_fd, .events = POLLOUT};
+	struct errinfo e;
+
+	if (rq->is_long || rq->client_fd < 0 || poll(&p, 1, 0) != 0)
+		return true;
+	route_park(rq);
+	return pool_long(rq, &e) == ERR_NONE;
+}
 
 static void answer_put(struct request *rq, const char *p, size_t n)
 {
 	while (n > 0 && !rq->broken) {
 		size_t part = n < PUT_MAX ? n : PUT_MAX;
 
-		if (FCGX_PutStr(p, (int)part, rq->fcgi->out) != (int)part)
+		if (!answer_waits(rq) ||
+		    FCGX_PutStr(p, (int)part, rq->fcgi->out) != (int)part)
 			rq->broken = true;
 		p += part;
 		n -= part;
@@ -141,8 +159,13 @@ void answer_begin(struct request *rq, int status, const char *type,
 enum err answer_json(struct request *rq, int status, const struct json_out *o,
 		     struct errinfo *e)
 {
+	enum err r;
+
 	if (!json_out_ok(o))
 		return err_set(e, ERR_NOMEM, 0, "answer");
+	r = share_wait(rq, rq->held_bytes + o->b.len, e);
+	if (r != ERR_NONE)
+		return r;
 	answer_begin(rq, status, "application/json", (int64_t)o->b.len);
 	if (rq->method != METHOD_HEAD)
 		answer_put(rq, buf_str(&o->b), o->b.len);

@@ -6,6 +6,7 @@
 
 #include "base/own.h"
 #include "fcgi/body.h"
+#include "fcgi/share.h"
 
 #define BODY_STEP (64 * KIB)
 
@@ -72,6 +73,10 @@ enum err body_all(struct request *rq, struct buf *out, struct errinfo *e)
 		if (got == 0)
 			return ERR_NONE;
 		buf_grow(out, got);
+		/* As bytes, and as what they mean. */
+		r = share_wait(rq, 2 * out->len, e);
+		if (r != ERR_NONE)
+			return r;
 	}
 }
 

@@ -8,6 +8,7 @@
 #include "fcgi/code_run.h"
 #include "fcgi/exec_hits.h"
 #include "fcgi/pool.h"
+#include "fcgi/share.h"
 
 #define RUN_TICK_MS 1000
 #define RUN_EVENT_MAX (256U * MIB)
@@ -57,13 +58,21 @@ static enum err run_send_text(struct code_run *run, enum run_stream stream,
 	return sse_send(&run->sse, ev->seq, &o, e);
 }
 
+/* What stays in memory until the run's end. */
+static size_t run_held(const struct code_run *run)
+{
+	return 2 * run->rq->body_bytes + run->text[0].len + run->text[1].len +
+	       run->results.b.len;
+}
+
 /* Keep what fits, and nothing after what did not. */
 static void run_keep_text(struct code_run *run, enum run_stream stream,
 			  const struct buf *text)
 {
 	struct buf *to = &run->text[stream];
 
-	if (text->len > run->room) {
+	if (text->len > run->room ||
+	    !share_room(run->rq, run_held(run) + text->len)) {
 		run->room = 0;
 		run->full = true;
 		return;
@@ -163,8 +172,8 @@ static void run_keep_result(struct code_run *run, const struct code_result *got)
 }
 
 /* RESULT, ERROR and DONE are the kernel's words: tenant code. */
-static enum err run_kernel(struct code_run *run, const struct keeper_event *ev,
-			   struct errinfo *e)
+static enum err run_words(struct code_run *run, const struct keeper_event *ev,
+			  struct errinfo *e)
 {
 	OWN(code_result_free) struct code_result got = {0};
 	enum err r = code_result_read(&got, ev->kind, ev->data, ev->len, e);
@@ -183,6 +192,22 @@ static enum err run_kernel(struct code_run *run, const struct keeper_event *ev,
 	else
 		run_keep_result(run, &got);
 	return ERR_NONE;
+}
+
+static enum err run_kernel(struct code_run *run, const struct keeper_event *ev,
+			   struct errinfo *e)
+{
+	/* As it came, as what it means, and as it goes. */
+	enum err r = share_wait(run->rq, run_held(run) + 3 * ev->len, e);
+
+	if (r == ERR_GONE)
+		return r;
+	if (r != ERR_NONE)
+		return run_error(run, ev->seq, "ResultTooLarge",
+				 "No memory for a result just now", e);
+	r = run_words(run, ev, e);
+	share_back(run->rq, run_held(run));
+	return r;
 }
 
 /* ---- the end ---- */

@@ -7,9 +7,11 @@
 #include "fcgi/answer.h"
 #include "fcgi/direct.h"
 #include "fcgi/launch.h"
+#include "fcgi/pool.h"
 
 #define RING_BYTES 16384U
 #define END_WAIT_MS 5000
+#define SOON_MS 200 /* who waits longer is none of the quick calls */
 
 struct pipe {
 	int r;
@@ -83,13 +85,21 @@ static enum err direct_wait(struct direct *d, int fd, short events,
 	    {.fd = fd, .events = events},
 	    {.fd = d->rq->client_fd, .events = POLLRDHUP},
 	};
-	int n;
+	int n = poll(p, 2, SOON_MS);
 
 	if (d->idle_ms > 0 && idle < deadline)
 		deadline = idle;
-	do {
+	if (n == 0) {
+		enum err r = pool_long(d->rq, e);
+
+		if (r != ERR_NONE)
+			return r;
+	}
+	while (n == 0 || (n < 0 && errno == EINTR)) {
 		n = poll(p, 2, clock_left_ms(deadline));
-	} while (n < 0 && errno == EINTR);
+		if (n == 0)
+			break;
+	}
 	if (n < 0)
 		return err_set(e, ERR_IO, errno, "poll");
 	if (n == 0)

@@ -6,6 +6,7 @@
 #include "base/own.h"
 #include "fcgi/code_result.h"
 #include "fcgi/exec_tell.h"
+#include "fcgi/share.h"
 
 #define EVENT_JSON_MAX (8U * MIB)
 
@@ -45,8 +46,9 @@ enum err exec_tell_chunk(struct exec_tell *t, const struct keeper_event *ev,
 			      e);
 }
 
-enum err exec_tell_json(struct exec_tell *t, const struct keeper_event *ev,
-			struct errinfo *e)
+static enum err exec_tell_words(struct exec_tell *t,
+				const struct keeper_event *ev,
+				struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(256U * MIB);
 	struct json_in in = {.values_max = CODE_RESULT_VALUES_MAX};
@@ -65,6 +67,19 @@ enum err exec_tell_json(struct exec_tell *t, const struct keeper_event *ev,
 	json_out_end(&o);
 	json_in_free(&in);
 	return sse_send(&t->sse, ev->seq, &o, e);
+}
+
+enum err exec_tell_json(struct exec_tell *t, const struct keeper_event *ev,
+			struct errinfo *e)
+{
+	struct request *rq = t->sse.rq;
+	size_t before = rq->held_bytes;
+	enum err r = share_wait(rq, before + 3 * ev->len, e);
+
+	if (r == ERR_NONE)
+		r = exec_tell_words(t, ev, e);
+	share_back(rq, before);
+	return r;
 }
 
 enum err exec_tell_gap(struct exec_tell *t, uint64_t from, uint64_t to,

@@ -10,10 +10,12 @@
 #include "fcgi/handle_process.h"
 #include "fcgi/pool.h"
 #include "fcgi/session.h"
+#include "fcgi/share.h"
 
 #define ANSWER_MAX (256U * MIB)
 
 struct exec_output {
+	struct request *rq;
 	struct buf text[2]; /* stdout, stderr */
 	size_t room;        /* in the answer, for both */
 	bool over;          /* what there was no room for is counted */
@@ -34,6 +36,9 @@ static enum err exec_keep(void *ctx, const struct keeper_event *ev,
 	size_t n = ev->len < o->room ? ev->len : o->room;
 
 	(void)e;
+	if (!share_room(o->rq, 2 * o->rq->body_bytes + o->text[0].len +
+				   o->text[1].len + n))
+		n = o->room = 0;
 	if (n < ev->len)
 		o->over = true;
 	o->room -= n;
@@ -140,6 +145,7 @@ static enum err exec_await(struct exec_call *x, struct errinfo *e)
 {
 	OWN(exec_output_free)
 	struct exec_output out = {
+	    .rq = x->rq,
 	    .room = (size_t)x->rq->sandbox.limits.of[LIMIT_OUTPUT],
 	    .text = {BUF_INIT(0), BUF_INIT(0)}};
 	const struct exec_ear ear = {.chunk = exec_keep, .ctx = &out};

@@ -6,6 +6,7 @@
 #include "fcgi/body.h"
 #include "fcgi/file_body.h"
 #include "fcgi/file_mime.h"
+#include "fcgi/share.h"
 #include "fcgi/sse.h"
 #include "fcgi/utf8.h"
 
@@ -82,10 +83,13 @@ static enum err read_too_large(struct fs_call *c, struct errinfo *e)
 static enum err read_whole(struct fs_call *c, struct buf *b, struct errinfo *e)
 {
 	size_t got = 1;
-	enum err r = ERR_NONE;
+	enum err r;
 
 	if (c->head.payload > READ_MAX)
 		return err_set(e, ERR_PEER, 0, "file over its maximum");
+	r = share_wait(c->d.rq, (size_t)c->head.payload, e);
+	if (r != ERR_NONE)
+		return r;
 	if (c->head.payload > 0 &&
 	    buf_space(b, (size_t)c->head.payload) == NULL)
 		return err_set(e, ERR_NOMEM, 0, "file");

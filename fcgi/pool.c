@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "fcgi/accept.h"
 #include "fcgi/pool.h"
+#include "fcgi/share.h"
 
 #define POOL_STACK_BYTES (256U * KIB)
 
@@ -129,6 +130,10 @@ enum err pool_long(struct request *rq, struct errinfo *e)
 
 	if (rq->is_long)
 		return ERR_NONE;
+	if (!share_long(rq))
+		return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
+				     "%u calls of this tenant wait already",
+				     (unsigned)SHARE_LONG_MAX);
 	pthread_mutex_lock(&pool.lock);
 	ok = pool.longs < POOL_LONG_MAX;
 	if (ok) {
@@ -138,9 +143,11 @@ enum err pool_long(struct request *rq, struct errinfo *e)
 			pool_grow();
 	}
 	pthread_mutex_unlock(&pool.lock);
-	if (!ok)
+	if (!ok) {
+		share_long_end(rq);
 		return err_http_fail(rq, e, HTTP_OVERLOADED,
 				     "Too many streams are open");
+	}
 	rq->is_long = true;
 	return ERR_NONE;
 }
@@ -150,6 +157,7 @@ void pool_long_end(struct request *rq)
 	if (!rq->is_long)
 		return;
 	rq->is_long = false;
+	share_long_end(rq);
 	pthread_mutex_lock(&pool.lock);
 	pool.longs--;
 	pool.calls++;

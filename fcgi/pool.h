@@ -18,7 +18,8 @@
 /**
  * pool_long(rq, e):
  * This call is a long wait from here on until the request ends; a second
- * call is nothing. Errors: ERR_LIMIT with 503 noted when there are too many.
+ * call is nothing. Errors: ERR_LIMIT with 429 noted when its tenant has its
+ * part of them (share.h), ERR_IO with 503 when there are too many.
  */
 FALLIBLE enum err pool_long(struct request *rq, struct errinfo *e);
 

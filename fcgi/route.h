@@ -28,6 +28,7 @@
 
 struct FCGX_Request;
 struct request;
+struct share;
 
 enum http_method {
 	METHOD_GET = 1,
@@ -96,11 +97,13 @@ struct request {
 	struct json_in body;         /* what body_json() parsed */
 	unsigned char body_hash[32]; /* of its bytes */
 	struct failure failure;
-	struct buf headers; /* extra answer headers, "Name: value\r\n" */
-	bool is_long;       /* counted by pool_long() */
-	bool answering;     /* the answer's head has gone */
-	bool broken;        /* the client cannot be written to any more */
-	int64_t came_us;    /* monotonic: ready, begun, started */
+	struct buf headers;  /* extra answer headers, "Name: value\r\n" */
+	struct share *share; /* its tenant's, of share.h; NULL: none yet */
+	size_t held_bytes;
+	bool is_long;    /* counted by pool_long() */
+	bool answering;  /* the answer's head has gone */
+	bool broken;     /* the client cannot be written to any more */
+	int64_t came_us; /* monotonic: ready, begun, started */
 	int64_t begun_us;
 	int64_t start_us; /* spent starting the sandbox */
 };

@@ -9,12 +9,16 @@
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/image.h"
+#include "fcgi/pool.h"
 #include "fcgi/preview_socket.h"
 #include "fcgi/sandbox_limit.h"
 #include "fcgi/sandbox_link.h"
 
 /* Look at the client once in so many frames, even if the keeper is faster. */
 #define LOOK_EVERY 64
+
+/* A keeper answers much sooner, unless its sandbox holds it up. */
+#define SOON_MS 200
 
 /* A start that cannot be just now is asked for again so often, so long. */
 #define START_AGAIN_MS 20
@@ -309,6 +313,22 @@ enum err link_call(struct link *l, enum keeper_msg type,
 	return link_call_fds(l, type, payload, NULL, 0, msg, e);
 }
 
+/* The next frame; whoever has to wait for it is none of the quick calls. */
+static enum err link_recv(struct link *l, int64_t deadline, struct wire_msg **m,
+			  struct errinfo *e)
+{
+	int watch = l->watch ? l->rq->client_fd : -1;
+	int64_t soon = clock_mono_ms() + SOON_MS;
+	enum err r = wire_recv(&l->rx, l->fd, watch,
+			       soon < deadline ? soon : deadline, m, e);
+
+	if (r != ERR_TIMEOUT || clock_left_ms(deadline) == 0)
+		return r;
+	r = pool_long(l->rq, e);
+	return r != ERR_NONE ? r
+			     : wire_recv(&l->rx, l->fd, watch, deadline, m, e);
+}
+
 static bool link_is_answer(uint16_t type)
 {
 	return type == KM_STARTED || type == KM_ATTACHED || type == KM_ITEM ||
@@ -330,8 +350,7 @@ enum err link_call_fds(struct link *l, enum keeper_msg type,
 	if (r != ERR_NONE)
 		return link_gone(r, e);
 	for (;;) {
-		r = wire_recv(&l->rx, l->fd, l->watch ? l->rq->client_fd : -1,
-			      deadline, &m, e);
+		r = link_recv(l, deadline, &m, e);
 		if (r == ERR_GONE)
 			l->rq->broken = true;
 		if (r != ERR_NONE)

@@ -14,6 +14,7 @@
 #include "fcgi/cors.h"
 #include "fcgi/pool.h"
 #include "fcgi/preview.h"
+#include "fcgi/share.h"
 #include "fcgi/store_pool.h"
 
 /* What is read and thrown away of a body that no handler wanted. */
@@ -62,6 +63,7 @@ static void serve_drain(struct request *rq)
 static void serve_end(struct request *rq)
 {
 	pool_long_end(rq);
+	share_end(rq);
 	store_pool_give(&rq->store);
 	for (int i = 0; i < rq->nparams; i++)
 		free(rq->params[i].value);

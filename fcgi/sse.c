@@ -21,28 +21,30 @@ enum err sse_begin(struct sse *s, struct request *rq, struct errinfo *e)
 	return answer_flush(rq, e);
 }
 
-void sse_frame(struct buf *b, uint64_t id, const char *data)
+void sse_head(struct buf *b, uint64_t id)
 {
 	if (id > 0)
 		buf_addf(b, "id: %llu\n", (unsigned long long)id);
 	buf_adds(b, "data: ");
-	buf_adds(b, data);
-	buf_adds(b, "\n\n");
 }
 
 enum err sse_send(struct sse *s, uint64_t id, const struct json_out *o,
 		  struct errinfo *e)
 {
-	OWN(buf_free) struct buf b = BUF_INIT(o->b.len + 64);
+	OWN(buf_free) struct buf head = BUF_INIT(64);
 	enum err r;
 
 	if (!json_out_ok(o))
 		return err_set(e, ERR_NOMEM, 0, "event");
-	sse_frame(&b, id, buf_str(&o->b));
-	if (!buf_ok(&b))
+	sse_head(&head, id);
+	if (!buf_ok(&head))
 		return err_set(e, ERR_NOMEM, 0, "event");
 	s->beat_at_ms = clock_mono_ms() + SSE_BEAT_MS;
-	r = answer_write(s->rq, b.data, b.len, e);
+	r = answer_write(s->rq, head.data, head.len, e);
+	if (r == ERR_NONE)
+		r = answer_write(s->rq, buf_str(&o->b), o->b.len, e);
+	if (r == ERR_NONE)
+		r = answer_write(s->rq, "\n\n", 2, e);
 	return r == ERR_NONE ? answer_flush(s->rq, e) : r;
 }
 

@@ -27,8 +27,8 @@ FALLIBLE enum err sse_send(struct sse *s, uint64_t id, const struct json_out *o,
 /** sse_beat(s, e): A heartbeat if one is due. Errors: ERR_GONE. */
 FALLIBLE enum err sse_beat(struct sse *s, struct errinfo *e);
 
-/** sse_frame(b, id, data): The frame alone; ${data} has no newlines. */
-void sse_frame(struct buf *b, uint64_t id, const char *data);
+/** sse_head(b, id): What goes before the data; after it an empty line. */
+void sse_head(struct buf *b, uint64_t id);
 
 /**
  * sse_after(rq, after, e):

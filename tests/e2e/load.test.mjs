@@ -333,3 +333,44 @@ test('bodies without a length are read to their end', limit, async (t) => {
 
 	assert.equal(status.stdout, '300000\n');
 });
+
+test('a tenant whose readers take nothing holds up no other', limit,
+	async (t) => {
+		if (blind())
+			return t.skip(blind());
+		const count = 300; /* more than workers have threads for calls */
+		const apiKey = await stack.newTenant();
+		const sandbox = stack.sandbox(t, { apiKey });
+
+		await sandbox.exec('head -c 8M /dev/zero | tr "\\0" x >big');
+		let told = 0;
+		const readers = Array.from({ length: count }, async () => {
+			const response = await open(
+				stack.url + api(sandbox, 'read'), {
+					method: 'POST',
+					body: '{"path":"/workspace/big"}',
+					headers: {
+						Authorization: `Bearer ${apiKey}`,
+						'Content-Type': 'application/json',
+					},
+				});
+
+			response.pause();
+			response.on('error', () => {});
+			told++;
+			return response;
+		});
+		/* Some have to wait for a place, and are refused in the end. */
+		await until(40_000, 'the readers', async () => {
+			const { status } = await within(10_000, 'another\'s call',
+				stack.call('GET', '/v1/sandboxes'));
+
+			assert.equal(status, 200);
+			return told >= 260;
+		});
+		const held = rssOf(workers());
+
+		for (const response of await Promise.all(readers))
+			response.destroy();
+		assert.ok(held < 2.5 * 1024 * MIB, `${held / MIB} MiB`);
+	});

@@ -9,18 +9,33 @@
 
 #include "base/clock.h"
 #include "fcgi/exec_tell.h"
+#include "fcgi/share.h"
 #include "fcgi/sse.h"
 #include "tests/unit/fcgi/answered.h"
 
 static void a_frame_has_its_number_and_one_data_line(void **state)
 {
-	OWN(buf_free) struct buf b = BUF_INIT(100);
+	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(100);
+	struct answered a;
+	struct sse s;
+	struct errinfo e;
+	const char *text;
 
 	(void)state;
-	sse_frame(&b, 7, "{\"a\":1}");
-	sse_frame(&b, 0, "{}");
-	assert_string_equal(buf_str(&b),
-			    "id: 7\ndata: {\"a\":1}\n\ndata: {}\n\n");
+	json_out_object(&o, NULL);
+	json_out_text(&o, "a", "b\nc");
+	json_out_end(&o);
+	answered_open(&a);
+	assert_int_equal(sse_begin(&s, &a.rq, &e), ERR_NONE);
+	assert_int_equal(sse_send(&s, 7, &o, &e), ERR_NONE);
+	assert_int_equal(sse_send(&s, 0, &o, &e), ERR_NONE);
+	text = strstr(answered_text(&a), "\r\n\r\n");
+	assert_non_null(text);
+	assert_string_equal(text + 4, "id: 7\ndata: {\"a\":\"b\\nc\"}\n\n"
+				      "data: {\"a\":\"b\\nc\"}\n\n");
+	pool_long_end(&a.rq);
+	share_end(&a.rq);
+	answered_close(&a);
 }
 
 static void a_stream_is_not_held_back(void **state)
