@@ -2,12 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/fs.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include "sandbox/berth.h"
 #include "sandbox/child.h"
 #include "sandbox/disk_image.h"
+#include "sandbox/disk_loop.h"
 #include "sandbox/disk_parts.h"
 
 #define MKE2FS "/usr/sbin/mke2fs"
@@ -32,7 +31,7 @@
 #define OWN_INODES (OWN_DIRS + 11) /* lost+found, and the first 10 */
 #define SLACK (UINT64_C(1) << 20)
 #define INODES_MAX (UINT64_C(1) << 31)
-#define PREFIX "disk-v1-"
+#define PREFIX "disk-v2-"
 #define CHECKER (BERTH_DISK_BASE - 2)
 
 /* Explicit: what a host's mke2fs.conf says is of no interest. */
@@ -44,6 +43,7 @@
  * Documentation/filesystems/ext4/super.rst. */
 #define SUPER_AT 1024
 #define SUPER_LEN 1024
+#define DESCRIPTOR_LEN 64 /* of a group; they begin in the second block */
 #define SUPER_BLOCKS_LO 0x04
 #define SUPER_FREE_LO 0x0c
 #define SUPER_MAGIC_AT 0x38
@@ -206,6 +206,17 @@ static enum err make_template(int fd, const struct disk_limits *l,
 
 /* ---- templates ---- */
 
+/* What every sandbox has in its image, once for all copies. */
+static enum err make_parts(int fd, struct errinfo *e)
+{
+	OWN(own_fd) int mount = -1;
+	enum err r = disk_loop_mount(fd, &mount, e);
+
+	if (r == ERR_NONE && disk_parts_make(mount, BERTH_DISK_BASE) < 0)
+		r = err_set(e, ERR_IO, errno, "directories of a template");
+	return r;
+}
+
 /* Any worker may ask for any limits: that must not fill the disk. */
 static void drop_oldest(int dir)
 {
@@ -262,6 +273,8 @@ enum err disk_image_template(int dir, const struct disk_limits *l, int *out,
 	if (fd < 0)
 		return err_set(e, ERR_IO, errno, "template");
 	r = make_template(fd, l, e);
+	if (r == ERR_NONE && disk_loop_usable())
+		r = make_parts(fd, e);
 	if (r != ERR_NONE)
 		return r;
 	drop_oldest(dir);
@@ -291,45 +304,54 @@ static int copy_range(int from, int to, off_t at, off_t end)
 	return 0;
 }
 
-static int copy_sparse(int from, int to)
+enum err disk_image_fill(int template_fd, int to, struct errinfo *e)
 {
-	struct stat st;
 	off_t at = 0, end;
 
-	if (ioctl(to, FICLONE, from) == 0)
-		return 0;
-	if (fstat(from, &st) < 0 || ftruncate(to, st.st_size) < 0)
-		return -1;
-	while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
-		end = lseek(from, at, SEEK_HOLE);
-		if (end < 0 || copy_range(from, to, at, end) < 0)
-			return -1;
+	while ((at = lseek(template_fd, at, SEEK_DATA)) >= 0) {
+		end = lseek(template_fd, at, SEEK_HOLE);
+		if (end < 0 || copy_range(template_fd, to, at, end) < 0)
+			return err_set(e, ERR_IO, errno, "copy of a template");
 		at = end;
 	}
-	return errno == ENXIO ? 0 : -1;
+	if (errno != ENXIO)
+		return err_set(e, ERR_IO, errno, "template");
+	return ERR_NONE;
 }
 
-enum err disk_image_copy(int dir, int template_fd, int *out, struct errinfo *e)
+enum err disk_image_new(int dir, int template_fd, int *out, struct errinfo *e)
 {
 	OWN(own_fd)
 	int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct stat st;
 
-	if (fd < 0 || copy_sparse(template_fd, fd) < 0)
-		return err_set(e, ERR_IO, errno, "copy of a template");
+	if (fd < 0 || fstat(template_fd, &st) < 0 ||
+	    ftruncate(fd, st.st_size) < 0)
+		return err_set(e, ERR_IO, errno, "image");
 	*out = STEAL_FD(fd);
 	return ERR_NONE;
 }
 
 /* ---- after a crash ---- */
 
-enum disk_state disk_image_state(int fd)
+/* The superblock is written when it is mounted, the rest up to half a minute
+ * later, unless a program syncs: there may be the one without the other. */
+static bool never_written(int fd, const uint8_t super[SUPER_LEN])
 {
 	static const uint8_t blank[SUPER_LEN];
+	uint8_t groups[DESCRIPTOR_LEN];
+
+	return memcmp(super, blank, sizeof(blank)) == 0 ||
+	       (pread(fd, groups, sizeof(groups), (off_t)BLOCK) ==
+		    (ssize_t)sizeof(groups) &&
+		memcmp(groups, blank, sizeof(groups)) == 0);
+}
+
+enum disk_state disk_image_state(int fd)
+{
 	uint8_t super[SUPER_LEN];
 
-	if (!super_read(fd, super))
-		return DISK_BLANK;
-	if (memcmp(super, blank, sizeof(blank)) == 0)
+	if (!super_read(fd, super) || never_written(fd, super))
 		return DISK_BLANK;
 	if (le16(super + SUPER_MAGIC_AT) != SUPER_MAGIC ||
 	    (le16(super + SUPER_STATE) & (STATE_VALID | STATE_ERROR)) !=

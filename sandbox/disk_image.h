@@ -1,7 +1,8 @@
 /*
  * Images: sparse files with an ext4 file system that mke2fs made. One
- * template for each pair of limits is kept beside the sandboxes' images, and
- * copied. No image that anyone else wrote is ever mounted.
+ * template for each pair of limits, with the directories that all have, is
+ * kept beside the sandboxes' images, and copied. No image that anyone else
+ * wrote is ever mounted.
  *
  * There is no journal: a host that crashes leaves images that are not clean.
  * Those are repaired by e2fsck before they are mounted again; what a program
@@ -57,12 +58,14 @@ FALLIBLE enum err disk_image_template(int dir, const struct disk_limits *limits,
 				      int *fd, struct errinfo *e);
 
 /**
- * disk_image_copy(dir, template, fd, e):
- * A copy without a name (see linkat()) in the file system of ${dir}. Blocks:
- * about 0.3 ms. Errors: ERR_IO.
+ * disk_image_new(dir, template, fd, e), disk_image_fill(template, to, e):
+ * A file without a name (see linkat()) in the file system of ${dir}, as large
+ * as the template and empty; then what is in the template, to the file or to
+ * a device of that size. Blocks: about 0.1 ms. Errors: ERR_IO.
  */
-FALLIBLE enum err disk_image_copy(int dir, int template_fd, int *fd,
-				  struct errinfo *e);
+FALLIBLE enum err disk_image_new(int dir, int template_fd, int *fd,
+				 struct errinfo *e);
+FALLIBLE enum err disk_image_fill(int template_fd, int to, struct errinfo *e);
 
 /** disk_image_state(fd): By the superblock. It must not be mounted. */
 enum disk_state disk_image_state(int fd);

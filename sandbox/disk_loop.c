@@ -12,6 +12,7 @@
 
 #include "base/own.h"
 #include "sandbox/berth.h"
+#include "sandbox/disk_image.h"
 #include "sandbox/disk_loop.h"
 
 #define LOOP_MAJOR_NR 7
@@ -98,16 +99,11 @@ static int configure(int fs, int device)
 	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
 }
 
-enum err disk_loop_mount(int image, int *mount, struct errinfo *e)
+static enum err mount_device(int device, int *mount, struct errinfo *e)
 {
-	OWN(own_fd) int device = attach(image);
-	OWN(own_fd) int fs = -1;
+	OWN(own_fd) int fs = fsopen("ext4", FSOPEN_CLOEXEC);
 	int m;
 
-	if (device < 0)
-		return err_set(e, errno == EBUSY ? ERR_LIMIT : ERR_IO, errno,
-			       "loop device");
-	fs = fsopen("ext4", FSOPEN_CLOEXEC);
 	if (fs < 0 || configure(fs, device) < 0)
 		return err_set(e, ERR_IO, errno, "mount of an image");
 	m = fsmount(fs, FSMOUNT_CLOEXEC, ATTRS);
@@ -115,6 +111,36 @@ enum err disk_loop_mount(int image, int *mount, struct errinfo *e)
 		return err_set(e, ERR_IO, errno, "mount of an image");
 	*mount = m;
 	return ERR_NONE;
+}
+
+static enum err no_device(struct errinfo *e)
+{
+	return err_set(e, errno == EBUSY ? ERR_LIMIT : ERR_IO, errno,
+		       "loop device");
+}
+
+enum err disk_loop_mount(int image, int *mount, struct errinfo *e)
+{
+	OWN(own_fd) int device = attach(image);
+
+	return device < 0 ? no_device(e) : mount_device(device, mount, e);
+}
+
+enum err disk_loop_mount_new(int image, int template_fd, int *mount,
+			     struct errinfo *e)
+{
+	OWN(own_fd) int device = attach(image);
+	enum err r;
+
+	if (device < 0)
+		return no_device(e);
+	r = disk_image_fill(template_fd, device, e);
+	if (r == ERR_NONE)
+		r = mount_device(device, mount, e);
+	/* Into the image, not to the disk: a program's sync finds it there. */
+	if (r == ERR_NONE)
+		(void)sync_file_range(device, 0, 0, SYNC_FILE_RANGE_WRITE);
+	return r;
 }
 
 /* What it says from now on, an alert among it, is no news to anyone. */

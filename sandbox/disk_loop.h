@@ -24,6 +24,15 @@ bool disk_loop_usable(void);
 FALLIBLE enum err disk_loop_mount(int image, int *mount, struct errinfo *e);
 
 /**
+ * disk_loop_mount_new(image, template, mount, e):
+ * Likewise a new image, which gets what is in the template. That is written
+ * through the device: an image with data not yet on the disk is written there
+ * by the kernel, and waited for, before it becomes a device.
+ */
+FALLIBLE enum err disk_loop_mount_new(int image, int template_fd, int *mount,
+				      struct errinfo *e);
+
+/**
  * disk_loop_forsake(mount, host):
  * Its files are to be deleted: write nothing of them back any more. Whoever
  * still uses them gets EIO. Nothing happens unless it is a file system on a

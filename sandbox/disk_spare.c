@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "sandbox/berth.h"
 #include "sandbox/disk_loop.h"
-#include "sandbox/disk_parts.h"
 #include "sandbox/disk_spare.h"
 
 void disk_spare_close(struct disk_spare *s)
@@ -42,14 +40,12 @@ enum err disk_spare_make(int images, int template_fd, struct disk_spare *out,
 			 struct errinfo *e)
 {
 	OWN(disk_spare_close) struct disk_spare n = {.image = -1, .mount = -1};
-	enum err r = disk_image_copy(images, template_fd, &n.image, e);
+	enum err r = disk_image_new(images, template_fd, &n.image, e);
 
 	if (r == ERR_NONE && flock(n.image, LOCK_EX | LOCK_NB) < 0)
 		r = err_set(e, ERR_IO, errno, "lock");
 	if (r == ERR_NONE)
-		r = disk_loop_mount(n.image, &n.mount, e);
-	if (r == ERR_NONE && disk_parts_make(n.mount, BERTH_DISK_BASE) < 0)
-		r = err_set(e, ERR_IO, errno, "directories of an image");
+		r = disk_loop_mount_new(n.image, template_fd, &n.mount, e);
 	if (r != ERR_NONE)
 		return r;
 	*out = n;

@@ -139,4 +139,16 @@ static inline struct disk_want disk_unit_want(const struct disk_unit *u,
 	};
 }
 
+/* A file without a name, with the bytes of ${from}. */
+static inline int disk_unit_copy(const struct disk_unit *u, int from)
+{
+	struct errinfo e;
+	int copy = -1;
+
+	assert_int_equal(disk_image_new(u->sandboxes, from, &copy, &e),
+			 ERR_NONE);
+	assert_int_equal(disk_image_fill(from, copy, &e), ERR_NONE);
+	return copy;
+}
+
 #endif

@@ -199,7 +199,6 @@ static void crash(struct disk_unit *u)
 	OWN(own_fd) int copy = -1;
 	OWN(own_fd) int to = -1;
 	OWN(own_fd) int here = -1;
-	struct errinfo e;
 	char name[64];
 
 	put_file(m, "root/upper/file");
@@ -207,8 +206,7 @@ static void crash(struct disk_unit *u)
 	assert_int_equal(syncfs(here), 0);
 	put_file(m, "root/upper/later");
 	image = image_of(u, A);
-	assert_int_equal(disk_image_copy(u->sandboxes, image, &copy, &e),
-			 ERR_NONE);
+	copy = disk_unit_copy(u, image);
 	assert_int_equal(mkdirat(u->sandboxes, B, 0700), 0);
 	to = openat(u->sandboxes, B, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", copy);
@@ -450,16 +448,14 @@ static void die_after(struct disk_unit *u, int last)
 	enum err r = disk_image_template(u->images, &l, &template_fd, &e);
 
 	if (last > 0 && r == ERR_NONE)
-		r = disk_image_copy(u->sandboxes, template_fd, &image, &e);
+		r = disk_image_new(u->sandboxes, template_fd, &image, &e);
 	if (last > 1 && r == ERR_NONE)
 		(void)!flock(image, LOCK_EX | LOCK_NB);
 	if (last > 2 && r == ERR_NONE)
-		r = disk_loop_mount(image, &m, &e);
+		r = disk_loop_mount_new(image, template_fd, &m, &e);
 	if (last > 3)
-		(void)!disk_parts_make(m, BERTH_DISK_BASE);
-	if (last > 4)
 		m = open_it(u, A, 16 * MIB, 1024);
-	if (last > 5)
+	if (last > 4)
 		(void)disk_spare_refill(&u->root.spares);
 	if (r != ERR_NONE || (last > 2 && m < 0))
 		_exit(1);
@@ -472,7 +468,7 @@ static void killed_after_any_step_nothing_stays(void **state)
 
 	if (!disk_unit_loop(u))
 		return;
-	for (int last = 0; last <= 6; last++) {
+	for (int last = 0; last <= 5; last++) {
 		struct disk_job job = DISK_JOB_NONE;
 		pid_t pid = fork();
 		int status, m;

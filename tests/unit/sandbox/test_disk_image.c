@@ -112,8 +112,7 @@ static void a_copy_has_the_same_bytes_and_no_name(void **state)
 
 	assert_int_equal(disk_image_template(u->images, &small, &from, &e),
 			 ERR_NONE);
-	assert_int_equal(disk_image_copy(u->sandboxes, from, &copy, &e),
-			 ERR_NONE);
+	copy = disk_unit_copy(u, from);
 	assert_int_equal(fstat(from, &a), 0);
 	assert_int_equal(fstat(copy, &b), 0);
 	assert_true(a.st_size == b.st_size);
@@ -127,13 +126,42 @@ static int an_image(struct disk_unit *u)
 {
 	OWN(own_fd) int from = -1;
 	struct errinfo e;
-	int copy = -1;
 
 	assert_int_equal(disk_image_template(u->images, &small, &from, &e),
 			 ERR_NONE);
-	assert_int_equal(disk_image_copy(u->sandboxes, from, &copy, &e),
+	return disk_unit_copy(u, from);
+}
+
+static void a_template_has_what_all_sandboxes_have(void **state)
+{
+	struct disk_unit *u = *state;
+	OWN(own_fd) int from = -1;
+	OWN(own_fd) int image = -1;
+	OWN(own_fd) int mount = -1;
+	struct errinfo e;
+
+	if (!disk_unit_loop(u))
+		return;
+	assert_int_equal(disk_image_template(u->images, &small, &from, &e),
 			 ERR_NONE);
-	return copy;
+	assert_int_equal(disk_image_state(from), DISK_CLEAN);
+	assert_int_equal(disk_image_new(u->sandboxes, from, &image, &e),
+			 ERR_NONE);
+	assert_int_equal(disk_loop_mount_new(image, from, &mount, &e),
+			 ERR_NONE);
+	assert_int_equal(faccessat(mount, "root/upper", F_OK, 0), 0);
+	assert_int_equal(faccessat(mount, "usr/work", F_OK, 0), 0);
+	assert_int_equal(faccessat(mount, "ballast/0", F_OK, 0), 0);
+}
+
+static void what_only_began_to_come_to_the_disk_is_blank(void **state)
+{
+	static const char zero[4096];
+	struct disk_unit *u = *state;
+	OWN(own_fd) int image = an_image(u);
+
+	assert_int_equal(pwrite(image, zero, sizeof(zero), 4096), 4096);
+	assert_int_equal(disk_image_state(image), DISK_BLANK);
 }
 
 static bool check(int image)
@@ -170,8 +198,7 @@ static void what_a_crash_damaged_is_repaired(void **state)
 	assert_int_equal(mkdirat(mount, "x", 0700), 0);
 	here = openat(mount, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	assert_int_equal(syncfs(here), 0);
-	assert_int_equal(disk_image_copy(u->sandboxes, image, &crashed, &e),
-			 ERR_NONE);
+	crashed = disk_unit_copy(u, image);
 	/* Descriptors, bitmaps, tables: a block half written. */
 	for (off_t at = 2; at < 40; at += 3)
 		assert_int_equal(pwrite(crashed, wrong, 64, at * 4096 + 128),
@@ -223,9 +250,11 @@ int main(void)
 	    CASE(a_template_is_made_once_and_is_sparse),
 	    CASE(templates_do_not_pile_up),
 	    CASE(a_copy_has_the_same_bytes_and_no_name),
+	    CASE(a_template_has_what_all_sandboxes_have),
 	    CASE(what_a_crash_damaged_is_repaired),
 	    CASE(what_cannot_be_repaired_is_not_fit),
 	    CASE(what_never_came_to_the_disk_is_blank),
+	    CASE(what_only_began_to_come_to_the_disk_is_blank),
 #undef CASE
 	};
 
