@@ -154,9 +154,8 @@ void exec_finish(struct exec *x, const struct keeper_end *end)
 	if (x->kernel != NULL)
 		kernel_ended(x, &x->end);
 	/* Not now: whoever called may still hold one that is to go. */
-	if (!k->gone && k->nended > KEEPER_ENDED_KEEP * 2 && k->sweep.armed)
-		loop_timer_set(&k->loop, &k->sweep, clock_mono_ms(),
-			       k->sweep.fn, k->sweep.arg);
+	exec_sweep_soon(k,
+			k->nended > KEEPER_ENDED_KEEP * 2 ? 0 : EXEC_SWEEP_MS);
 }
 
 /* The verdict over a program that was reaped. */

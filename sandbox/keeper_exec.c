@@ -177,9 +177,9 @@ static bool has_strays(const struct exec *x)
  * Ended ones stay for readers who come late, the newest KEEPER_ENDED_KEEP of
  * them; one that the recorder has not committed stays, if there are not very
  * many; one of which something still runs or holds the pipes stays, without its
- * log, as long as that does.
+ * log, as long as that does. True: some stay for a while only.
  */
-void exec_sweep(struct keeper *k)
+static bool sweep(struct keeper *k)
 {
 	struct kept kept = {0};
 	size_t freed = 0;
@@ -200,6 +200,30 @@ void exec_sweep(struct keeper *k)
 	}
 	if (freed > TRIM_BYTES) /* its own pages would lie among kept ones */
 		malloc_trim(0);
+	return k->nended > kept.n;
+}
+
+static void on_sweep(void *arg)
+{
+	struct keeper *k = arg;
+	bool again = false;
+
+	for (struct exec *x = k->execs; x != NULL; x = x->next) {
+		if (x->paused)
+			exec_pause_check(x);
+		again |= x->paused;
+	}
+	again |= sweep(k);
+	if (again)
+		exec_sweep_soon(k, EXEC_SWEEP_MS);
+}
+
+void exec_sweep_soon(struct keeper *k, int wait_ms)
+{
+	int64_t at = clock_mono_ms() + wait_ms;
+
+	if (!k->gone && (!k->sweep.armed || k->sweep.at_ms > at))
+		loop_timer_set(&k->loop, &k->sweep, at, on_sweep, k);
 }
 
 uint32_t exec_kill_strays(struct keeper *k)
@@ -279,6 +303,8 @@ static void exec_set_paused(struct exec *x, bool paused)
 		return;
 	x->paused = paused;
 	x->paused_ms = clock_mono_ms();
+	if (paused) /* perhaps for ever */
+		exec_sweep_soon(x->keeper, EXEC_SWEEP_MS);
 	if (from == NULL)
 		return;
 	pipe_pause(from, paused);

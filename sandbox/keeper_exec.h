@@ -4,6 +4,8 @@
 
 #include "sandbox/keeper.h"
 
+#define EXEC_SWEEP_MS 1000
+
 /** exec_find(k, id): The execution of that id, or NULL. */
 struct exec *exec_find(struct keeper *k, const char *id);
 
@@ -74,8 +76,10 @@ void exec_gone(struct exec *x);
 /** exec_free(x): Out of the table; it must have ended or never started. */
 void exec_free(struct exec *x);
 
-/** exec_sweep(k): Free ended ones that nobody needs any more. */
-void exec_sweep(struct keeper *k);
+/** exec_sweep_soon(k, wait_ms): Free ended ones that nobody needs any more,
+ * and see who does not read, in so long; then again, but only while there is
+ * any of both: the keeper of an idle sandbox sleeps. */
+void exec_sweep_soon(struct keeper *k, int wait_ms);
 
 /** exec_item(x, item): What LIST, STATUS and SUBSCRIBE tell of it. */
 void exec_item(const struct exec *x, struct keeper_item *item);
