@@ -15,7 +15,7 @@
 
 #define WARM_LIMIT_MS 60000
 #define RETRY_MIN_MS 200
-#define RETRY_MAX_MS 60000
+#define RETRY_MAX_MS (10 * 60 * 1000)
 #define LIVED_LONG_MS 30000
 #define RENEW_MS (3600 * 1000)
 #define FORKS_MAX 1000
@@ -50,6 +50,23 @@ static void line_retry(struct zygote_line *l)
 		l->delay_ms = RETRY_MAX_MS;
 }
 
+/* One that never gets ready is told once: an image may lack the program, and
+ * then it is tried for ever. */
+static void tell_end(const struct zygote *z, unsigned status)
+{
+	struct zygote_line *l = z->line;
+
+	if (z->state != ZYGOTE_WARMING)
+		log_line(LOG_WARN, "zygote %s (pid %d) ended with status %#x",
+			 l->row->name, (int)z->pid, status);
+	else if (!l->told)
+		log_line(LOG_WARN,
+			 "zygote %s cannot be started (status %#x): tried "
+			 "again, less and less often",
+			 l->row->name, status);
+	l->told = z->state == ZYGOTE_WARMING;
+}
+
 /* Its last words were read: reap it, answer who waits for it. */
 static void zygote_end(struct zygote *z)
 {
@@ -69,8 +86,7 @@ static void zygote_end(struct zygote *z)
 		p = &(*p)->next;
 	*p = z->next;
 	if (z->state != ZYGOTE_LEAVING) {
-		log_line(LOG_WARN, "zygote %s (pid %d) ended with status %#x",
-			 l->row->name, (int)z->pid, (unsigned)status);
+		tell_end(z, (unsigned)status);
 		if (clock_mono_ms() - z->started_ms > LIVED_LONG_MS)
 			l->delay_ms = RETRY_MIN_MS;
 		line_retry(l);

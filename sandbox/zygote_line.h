@@ -35,6 +35,7 @@ struct zygote_line {
 	struct zygote *zygotes;
 	struct loop_timer timer; /* the next try */
 	int delay_ms;
+	bool told; /* that it cannot be started */
 };
 
 struct zygotes {
