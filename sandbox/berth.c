@@ -3,6 +3,7 @@
 #include <linux/securebits.h>
 #include <net/if.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,151 +17,160 @@
 #include "sandbox/berth.h"
 #include "sandbox/limits.h"
 
-/* What the process of a namespace that is made does first, in the child. */
-typedef int make_fn(uint32_t slot);
+#define STACK_BYTES 32768
 
-static int open_ns(pid_t pid, const char *name)
+/* What the process of a user namespace does first, in the child. */
+typedef int make_fn(uint32_t slot, int proc);
+
+static int put_file(int dir, const char *path, const char *text)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-static int put_map(pid_t pid, const char *file, const char *text)
-{
-	char path[64];
-	OWN(own_fd) int fd = -1;
-	size_t n = strlen(text);
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	return write(fd, text, n) == (ssize_t)n ? 0 : -1;
-}
-
-static int put_sysctl(const char *path, const char *text)
-{
-	OWN(own_fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
+	OWN(own_fd) int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
 	size_t n = strlen(text);
 
 	return fd >= 0 && write(fd, text, n) == (ssize_t)n ? 0 : -1;
 }
 
-/* A fresh network: loopback up, low ports and ping for everyone in there. */
-static int make_net(uint32_t slot)
+/* ---- the network ---- */
+
+/* Loopback up, low ports and ping for everyone in there. */
+static int fit_net(int proc)
 {
 	struct ifreq r = {.ifr_flags = IFF_UP};
-	OWN(own_fd) int s = -1;
+	OWN(own_fd) int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	(void)slot;
-	if (unshare(CLONE_NEWNET) < 0)
-		return -1;
-	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	memcpy(r.ifr_name, "lo", 3);
 	if (s < 0 || ioctl(s, SIOCSIFFLAGS, &r) < 0)
 		return -1;
-	if (put_sysctl("/proc/sys/net/ipv4/ping_group_range", "0 2147483647") <
-	    0)
+	if (put_file(proc, "sys/net/ipv4/ping_group_range", "0 2147483647") < 0)
 		return -1;
-	return put_sysctl("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+	return put_file(proc, "sys/net/ipv4/ip_unprivileged_port_start", "0");
 }
+
+/* By a visit: a process for that alone would cost as much again. */
+static int make_net(int proc)
+{
+	OWN(own_fd)
+	int home = openat(proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
+	OWN(own_fd) int net = -1;
+
+	if (home < 0 || unshare(CLONE_NEWNET) < 0)
+		return -1;
+	if (fit_net(proc) == 0)
+		net = openat(proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
+	must(setns(home, CLONE_NEWNET) == 0);
+	return STEAL_FD(net);
+}
+
+/* ---- user namespaces ---- */
 
 /*
  * A user namespace counts some things (inotify instances, message queues,
  * pending signals) for its maker too. Made by an id of its slot alone, no
  * sandbox can use up what another needs.
  */
-static int make_map(uint32_t slot)
+static int make_map(uint32_t slot, int proc)
 {
 	uint32_t owner = BERTH_OWNER_BASE + slot;
 
+	(void)proc;
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0 ||
 	    syscall(SYS_setresuid, -1, owner, -1) < 0)
 		return -1;
 	return unshare(CLONE_NEWUSER);
 }
 
-static int make_user(uint32_t slot)
+static int make_user(uint32_t slot, int proc)
 {
-	return make_map(slot) < 0 ? -1 : limits_user();
-}
-
-noreturn static void make_child(make_fn *make, uint32_t slot, int said,
-				int hold)
-{
-	char c;
-
-	if (make(slot) < 0 || write(said, "y", 1) != 1)
-		_exit(1);
-	_exit(read(hold, &c, 1) == 0 ? 0 : 1);
+	return make_map(slot, proc) < 0 ? -1 : limits_user(proc);
 }
 
 /* Namespaces that are being made, each by its only process. */
-enum { MAKE_USER, MAKE_DISK, MAKE_NET, MAKE_COUNT };
+enum { MAKE_USER, MAKE_DISK, MAKE_COUNT };
 
 struct making {
-	pid_t pid[MAKE_COUNT];
-	int said[MAKE_COUNT]; /* one byte: it is there */
-	int hold;             /* closed: all of them end */
+	uint32_t slot;
+	int proc;
+	int wait; /* its other end … */
+	int hold; /* … closed: all of them end */
+	struct making_one {
+		const struct making *all;
+		make_fn *make;
+		pid_t pid;
+		int said; /* one byte: it is there */
+		int say;  /* its end of that, and … */
+		int hold; /* … what it closes: numbers that stay */
+	} of[MAKE_COUNT];
 };
 
 static void making_close(struct making *m)
 {
 	own_fd(&m->hold);
+	own_fd(&m->wait);
 	for (int i = 0; i < MAKE_COUNT; i++) {
-		own_fd(&m->said[i]);
-		if (m->pid[i] > 0)
-			waitpid(m->pid[i], NULL, 0);
+		own_fd(&m->of[i].said);
+		if (m->of[i].pid > 0)
+			waitpid(m->of[i].pid, NULL, 0);
 	}
 }
 
-static bool ns_begin(struct making *m, int which, make_fn *make, uint32_t slot,
-		     int hold)
+/* In our memory, on a stack of its own: to copy all that for some calls would
+ * be most of what a namespace costs. It only makes calls, and ends. */
+__attribute__((no_sanitize_address)) static int making_main(void *arg)
 {
-	int said[2];
+	const struct making_one *one = arg;
+	const struct making *m = one->all;
+	char c;
 
-	if (pipe2(said, O_CLOEXEC) < 0)
-		return false;
-	m->pid[which] = fork();
-	if (m->pid[which] == 0) {
-		close(m->hold);
-		make_child(make, slot, said[1], hold);
-	}
-	close(said[1]);
-	m->said[which] = said[0];
-	return m->pid[which] > 0;
+	close(one->hold);
+	if (one->make(m->slot, m->proc) < 0 || write(one->say, "y", 1) != 1)
+		_exit(1);
+	_exit(read(m->wait, &c, 1) == 0 ? 0 : 1);
 }
 
 /* All at once: each has to wait for its process to run. */
-static bool all_begin(struct making *m, uint32_t slot)
+static bool making_begin(struct making *m)
 {
-	OWN(own_fd) int hold = -1;
+	static _Alignas(16) char stacks[MAKE_COUNT][STACK_BYTES];
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return false;
-	hold = fds[0];
+	m->wait = fds[0];
 	m->hold = fds[1];
-	return ns_begin(m, MAKE_NET, make_net, slot, hold) &&
-	       ns_begin(m, MAKE_USER, make_user, slot, hold) &&
-	       ns_begin(m, MAKE_DISK, make_map, slot, hold);
+	for (int i = 0; i < MAKE_COUNT; i++) {
+		struct making_one *one = &m->of[i];
+
+		if (pipe2(fds, O_CLOEXEC) < 0)
+			return false;
+		one->all = m;
+		one->said = fds[0];
+		one->say = fds[1];
+		one->hold = m->hold;
+		one->pid = clone(making_main, stacks[i] + STACK_BYTES,
+				 CLONE_VM | SIGCHLD, one);
+		close(fds[1]);
+		if (one->pid < 0)
+			return false;
+	}
+	return true;
 }
 
-/* Its descriptor, with ${map} if it is a user's; -1. */
-static int ns_end(const struct making *m, int which, const char *name,
-		  const char *map)
+/* Its descriptor, with ${map}; -1. */
+static int making_end(const struct making *m, int which, const char *map)
 {
-	pid_t pid = m->pid[which];
-	char c;
+	const struct making_one *one = &m->of[which];
+	char path[64], c;
 
-	if (read(m->said[which], &c, 1) != 1)
+	if (read(one->said, &c, 1) != 1)
 		return -1;
-	if (map != NULL && (put_map(pid, "uid_map", map) < 0 ||
-			    put_map(pid, "gid_map", map) < 0))
+	snprintf(path, sizeof(path), "%d/uid_map", (int)one->pid);
+	if (put_file(m->proc, path, map) < 0)
 		return -1;
-	return open_ns(pid, name);
+	snprintf(path, sizeof(path), "%d/gid_map", (int)one->pid);
+	if (put_file(m->proc, path, map) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "%d/ns/user", (int)one->pid);
+	return openat(m->proc, path, O_RDONLY | O_CLOEXEC);
 }
 
 void berth_close(struct berth *b)
@@ -171,23 +181,29 @@ void berth_close(struct berth *b)
 	spawn_husk_end(&b->husk);
 }
 
-enum err berth_make(uint32_t slot, struct berth *b, struct errinfo *e)
+enum err berth_make(uint32_t slot, int proc, struct berth *b, struct errinfo *e)
 {
 	OWN(berth_close) struct berth n = BERTH_NONE;
 	OWN(making_close)
-	struct making m = {.said = {-1, -1, -1}, .hold = -1};
+	struct making m = {
+	    .slot = slot,
+	    .proc = proc,
+	    .wait = -1,
+	    .hold = -1,
+	    .of = {[MAKE_USER] = {.make = make_user, .said = -1},
+		   [MAKE_DISK] = {.make = make_map, .said = -1}}};
 	char map[96];
 
 	n.slot = slot;
-	if (!all_begin(&m, slot))
+	if (!making_begin(&m))
 		return err_set(e, ERR_IO, errno, "namespaces for a slot");
+	n.net_ns = make_net(m.proc);
 	snprintf(map, sizeof(map), "0 %u %u\n", berth_uid(slot, 0), BERTH_IDS);
-	n.user_ns = ns_end(&m, MAKE_USER, "user", map);
+	n.user_ns = making_end(&m, MAKE_USER, map);
 	/* Overlay's own work files belong to id 0, on disk and above. */
 	snprintf(map, sizeof(map), "0 0 1\n%u %u %u\n", BERTH_DISK_BASE,
 		 berth_uid(slot, 0), BERTH_IDS);
-	n.disk_ns = ns_end(&m, MAKE_DISK, "user", map);
-	n.net_ns = ns_end(&m, MAKE_NET, "net", NULL);
+	n.disk_ns = making_end(&m, MAKE_DISK, map);
 	if (n.user_ns < 0 || n.disk_ns < 0 || n.net_ns < 0)
 		return err_set(e, ERR_IO, errno, "namespaces for a slot");
 	*b = n;
@@ -212,6 +228,7 @@ bool berth_claim(struct berth_pool *pool, uint32_t *slot)
 
 enum err berth_take(struct berth_pool *pool, struct berth *b, struct errinfo *e)
 {
+	OWN(own_fd) int proc = -1;
 	uint32_t slot;
 	enum err r;
 
@@ -221,7 +238,8 @@ enum err berth_take(struct berth_pool *pool, struct berth *b, struct errinfo *e)
 	}
 	if (!berth_claim(pool, &slot))
 		return err_set(e, ERR_LIMIT, 0, "all slots are taken");
-	r = berth_make(slot, b, e);
+	proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = berth_make(slot, proc, b, e);
 	if (r != ERR_NONE)
 		berth_free_slot(pool, slot);
 	return r;

@@ -78,13 +78,15 @@ void berth_free_slot(struct berth_pool *pool, uint32_t slot);
 void berth_mark_slot(struct berth_pool *pool, uint32_t slot);
 
 /**
- * berth_claim(pool, slot), berth_make(slot, b, e), berth_give(pool, b):
+ * berth_claim(pool, slot), berth_make(slot, proc, b, e), berth_give(pool, b):
  * The parts of it: take a free slot (false: there is none), make its
- * namespaces (in any process of the machine's own namespaces; blocks for
- * 1 ms), keep the berth ready.
+ * namespaces, keep the berth ready. Any process without threads and of the
+ * machine's own namespaces can make them; it is in the new network for a
+ * moment. ${proc} is a /proc of that process. Blocks: for 1 ms.
  */
 bool berth_claim(struct berth_pool *pool, uint32_t *slot);
-FALLIBLE enum err berth_make(uint32_t slot, struct berth *b, struct errinfo *e);
+FALLIBLE enum err berth_make(uint32_t slot, int proc, struct berth *b,
+			     struct errinfo *e);
 void berth_give(struct berth_pool *pool, struct berth *b);
 
 void berth_pool_close(struct berth_pool *pool);

@@ -30,6 +30,7 @@ static void on_refill(void *arg)
 	disk_tick(&b->disks);
 	maker_refill(b, MAKER_BERTHS);
 	maker_refill(b, MAKER_DISKS);
+	maker_refill(b, MAKER_KEEPERS);
 	live_resume(b);
 	loop_timer_set(&b->loop, &b->refill,
 		       clock_mono_ms() + (more ? REFILL_MS : REFILL_IDLE_MS),
@@ -43,9 +44,10 @@ void broker_poke(struct broker *b)
 
 	if (b->stopping)
 		return;
-	if (b->berths.nready < BERTHS_READY / 2 ||
-	    b->keepers.nready < SEATS_READY / 2)
+	if (b->berths.nready < BERTHS_READY / 2)
 		maker_refill(b, MAKER_BERTHS);
+	if (b->keepers.nready < SEATS_READY / 2)
+		maker_refill(b, MAKER_KEEPERS);
 	if (b->disks.spares.nready < DISK_SPARES / 2)
 		maker_refill(b, MAKER_DISKS);
 	if (!b->refill.armed || b->refill.at_ms > later)

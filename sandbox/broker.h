@@ -57,6 +57,7 @@ struct broker {
 	int run;       /* R */
 	int init_program;
 	int keeper_program;
+	int maker_program;
 	int fcgi_socket;
 	uid_t warren_uid;
 	gid_t warren_gid;

@@ -136,8 +136,11 @@ enum err broker_open_programs(struct broker *b, int *dir, struct errinfo *e)
 	*dir = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	b->init_program = openat(*dir, "warren-init", O_RDONLY | O_CLOEXEC);
 	b->keeper_program = openat(*dir, "warren-keeper", O_RDONLY | O_CLOEXEC);
-	if (b->init_program < 0 || b->keeper_program < 0)
-		return err_set(e, ERR_IO, errno, "warren-init, warren-keeper");
+	b->maker_program = openat(*dir, "warren-maker", O_RDONLY | O_CLOEXEC);
+	if (b->init_program < 0 || b->keeper_program < 0 ||
+	    b->maker_program < 0)
+		return err_set(e, ERR_IO, errno,
+			       "warren-init, warren-keeper, warren-maker");
 	return ERR_NONE;
 }
 

@@ -1,7 +1,7 @@
 /*
  * warren-keeper ID UID WARREN_UID EMPTY_DIR LETTERS, or
- * warren-keeper SEAT_WAITING EMPTY_DIR (keeper_seat.h): see keeper.h.
- * Started by the broker or its maker as root. It has, at once or with its
+ * warren-keeper SEAT_TEMPLATE EMPTY_DIR (keeper_template.h): see keeper.h.
+ * Started by the broker as root. It has, at once or, as a copy, with its
  * seat: 3 its listening socket, 4 the socket to init, 5 init's pidfd, 6 the
  * sandbox's network namespace, from 7 on those of which LETTERS tells
  * (keeper_usage.h).
@@ -25,8 +25,7 @@
 #include "sandbox/keeper_exec.h"
 #include "sandbox/keeper_init.h"
 #include "sandbox/keeper_seat.h"
-
-#define SWEEP_MS 1000
+#include "sandbox/keeper_template.h"
 
 enum { FD_LISTEN = 3, FD_INIT, FD_PIDFD, FD_NET, FD_USAGE };
 
@@ -51,18 +50,6 @@ static void on_listen(void *arg, uint32_t events)
 {
 	(void)events;
 	client_accept(arg);
-}
-
-static void on_sweep(void *arg)
-{
-	struct keeper *k = arg;
-
-	for (struct exec *x = k->execs; x != NULL; x = x->next)
-		if (x->paused)
-			exec_pause_check(x);
-	exec_sweep(k);
-	loop_timer_set(&k->loop, &k->sweep, clock_mono_ms() + SWEEP_MS,
-		       on_sweep, k);
 }
 
 static void set_limits(void)
@@ -132,6 +119,8 @@ int main(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN);
 	set_limits();
+	if (argc == 3 && strcmp(argv[1], SEAT_TEMPLATE) == 0)
+		keeper_template(argv);
 	if (!take_seat(&seat, argc, argv, &empty) ||
 	    !usage_fds_named(&k.usage, seat.letters, FD_USAGE)) {
 		fputs("warren-keeper is started by warrend\n", stderr);
@@ -149,7 +138,6 @@ int main(int argc, char **argv)
 	}
 	if (!open_all(&k))
 		return 1;
-	on_sweep(&k);
 	loop_run(&k.loop);
 	return 0;
 }

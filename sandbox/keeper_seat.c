@@ -1,10 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,54 +10,6 @@
 #include "sandbox/keeper_seat.h"
 
 #define FD_HIGH 64
-
-noreturn static void waiting_main(int program, const char *empty, int socket_fd)
-{
-	char name[] = "warren-keeper", id[] = SEAT_WAITING, dir[256];
-	char *const argv[] = {name, id, dir, NULL};
-	char *const env[] = {NULL};
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int socket_up = fcntl(socket_fd, F_DUPFD_CLOEXEC, FD_HIGH);
-	int program_up = fcntl(program, F_DUPFD_CLOEXEC, FD_HIGH);
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (strlen(empty) >= sizeof(dir))
-		_exit(126);
-	memcpy(dir, empty, strlen(empty) + 1);
-	if (null < 0 || socket_up < 0 || program_up < 0 || dup2(null, 0) < 0 ||
-	    dup2(socket_up, SEAT_FD) < 0 ||
-	    close_range(SEAT_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
-		_exit(126);
-	syscall(SYS_execveat, program_up, "", argv, env, AT_EMPTY_PATH);
-	_exit(127);
-}
-
-bool keeper_seat_start(int program, const char *empty,
-		       struct keeper_waiting *out)
-{
-	int fds[2], pidfd = -1;
-	struct clone_args a = {
-	    .flags = CLONE_PIDFD | CLONE_PARENT | CLONE_CLEAR_SIGHAND,
-	    .pidfd = (__u64)(uintptr_t)&pidfd,
-	};
-	pid_t pid;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return false;
-	pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a));
-	if (pid == 0)
-		waiting_main(program, empty, fds[1]);
-	close(fds[1]);
-	if (pid < 0) {
-		close(fds[0]);
-		return false;
-	}
-	*out = (struct keeper_waiting){
-	    .pid = pid, .pidfd = pidfd, .socket = fds[0]};
-	return true;
-}
 
 void keeper_seat_end(struct keeper_waiting *w)
 {

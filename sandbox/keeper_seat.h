@@ -1,6 +1,6 @@
 /*
  * Keepers that wait for a sandbox. Starting one takes as long as the rest of
- * a start, so some are started ahead: they have done what needs no sandbox
+ * a start, so some are forked ahead: they have done what needs no sandbox
  * and wait on descriptor 3 for their seat: whose keeper they are, and the
  * descriptors of keeper_main.c. One that is never needed ends with the broker.
  */
@@ -16,8 +16,10 @@
 
 #define SEATS_READY 8
 #define SEAT_FD 3 /* of a keeper that waits */
-/* argv[1] of one that waits; its sandbox' id is written over it. */
+/* argv[1] of one that waits, and of the process that all of them are forked
+ * from (keeper_template.h); a sandbox' id is written over the former. */
 #define SEAT_WAITING "waiting---------------"
+#define SEAT_TEMPLATE "template--------------"
 
 /* What a keeper is told, with its descriptors. */
 struct keeper_seat {
@@ -38,14 +40,6 @@ struct keeper_pool {
 	struct keeper_waiting ready[SEATS_READY];
 	int nready;
 };
-
-/**
- * keeper_seat_start(program, empty, out):
- * Start one: a child of our own parent, so that the maker can do it for the
- * broker. Owns: ${out}'s descriptors are the caller's. False with errno.
- */
-bool keeper_seat_start(int program, const char *empty,
-		       struct keeper_waiting *out);
 
 /**
  * keeper_seat_give(pool, seat, fds, pid, pidfd):

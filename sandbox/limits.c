@@ -108,7 +108,7 @@ static int put_at(int dir, const char *file, const char *text)
 	return write(fd, text, n) == (ssize_t)n ? 0 : -1;
 }
 
-int limits_user(void)
+int limits_user(int proc)
 {
 	static const char *const none[] = {
 	    "max_user_namespaces", "max_pid_namespaces",
@@ -117,7 +117,7 @@ int limits_user(void)
 	    "max_time_namespaces", "max_fanotify_groups",
 	};
 	OWN(own_fd)
-	int dir = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int dir = openat(proc, "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
 		return -1;

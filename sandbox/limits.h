@@ -30,14 +30,14 @@ int limits_set(const struct limits *l);
 int limits_copy(pid_t pid);
 
 /**
- * limits_user(), limits_user_last(proc_user):
+ * limits_user(proc), limits_user_last(proc_user):
  * In a user namespace of which we are the root: no further namespaces below
  * it, and its share of inotify. The first when it is new; the last by a
  * descriptor of the host's /proc/sys/user, when the sandbox has its own mount
  * namespace, which it could not make afterwards. What these files show is by
  * who asks. 0, or -1 with errno. Fit for use between clone and exec.
  */
-int limits_user(void);
+int limits_user(int proc);
 int limits_user_last(int proc_user);
 
 /** limits_oom(): Killed before the machine's own when its memory is short. */

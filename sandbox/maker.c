@@ -1,8 +1,5 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,159 +7,10 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/broker.h"
-#include "sandbox/disk_loop.h"
+#include "sandbox/child.h"
 #include "sandbox/live.h"
 #include "sandbox/maker.h"
-#include "sandbox/parcel.h"
-
-enum maker_kind { MAKER_BERTH = 1, MAKER_DISK, MAKER_KEEPER, MAKER_FORSAKE };
-enum { FD_SOCKET = 3, FD_IMAGES, FD_KEEPER, FD_INIT }; /* the child's */
-
-/* An order, and the same with descriptors as its answer. */
-struct order {
-	uint32_t kind;       /* enum maker_kind */
-	uint32_t slot;       /* MAKER_BERTH */
-	uint32_t generation; /* MAKER_DISK: of what limits */
-	int32_t pid;         /* the answer: of the keeper, of a husk */
-	uint32_t err;
-};
-
-struct parcel {
-	struct order order;
-	struct parcel_fds fds;
-};
-
-static bool send_one(int to, const struct parcel *p, int flags)
-{
-	return parcel_send(to, &p->order, sizeof(p->order), &p->fds, flags);
-}
-
-static bool receive_one(int from, struct parcel *p, int flags)
-{
-	return parcel_receive(from, &p->order, sizeof(p->order), &p->fds,
-			      flags);
-}
-
-/* ---- the child ---- */
-
-/* Only where it can get into its cgroups without a wait. */
-static void add_husk(const struct broker *b, const struct berth *berth,
-		     struct parcel *p)
-{
-	const struct spawn_plan plan = {
-	    .mounts = {.point = b->point,
-		       .root_uid = berth_uid(berth->slot, 0)},
-	    .net_ns = berth->net_ns,
-	    .user_ns = berth->user_ns,
-	    .init_program = FD_INIT,
-	    .filter = &b->filter};
-	struct spawn_child husk;
-	struct errinfo e;
-
-	if (!cgroup_moves_fast(&b->cgroups))
-		return;
-	if (spawn_husk(&plan, &husk, &e) != ERR_NONE) {
-		log_err("husk", &e);
-		return;
-	}
-	p->order.pid = husk.pid;
-	p->fds.at[p->fds.n++] = husk.pidfd;
-	p->fds.at[p->fds.n++] = husk.go;
-	p->fds.at[p->fds.n++] = husk.report;
-}
-
-static enum err make_berth(const struct broker *b, struct parcel *p,
-			   struct errinfo *e)
-{
-	struct berth n;
-	enum err r = berth_make(p->order.slot, &n, e);
-
-	if (r != ERR_NONE)
-		return r;
-	p->fds = (struct parcel_fds){{n.user_ns, n.disk_ns, n.net_ns}, 3};
-	add_husk(b, &n, p);
-	return ERR_NONE;
-}
-
-/* The order has the template. */
-static enum err make_disk(struct parcel *p, struct errinfo *e)
-{
-	struct disk_spare s;
-	enum err r;
-
-	if (p->fds.n != 1)
-		return err_set(e, ERR_ARG, 0, "no template");
-	r = disk_spare_make(FD_IMAGES, p->fds.at[0], &s, e);
-	parcel_close(&p->fds);
-	if (r == ERR_NONE)
-		p->fds = (struct parcel_fds){{s.image, s.mount}, 2};
-	return r;
-}
-
-static enum err make_keeper(struct parcel *p, const char *empty,
-			    struct errinfo *e)
-{
-	struct keeper_waiting w;
-
-	if (!keeper_seat_start(FD_KEEPER, empty, &w))
-		return err_set(e, ERR_IO, errno, "keeper");
-	p->order.pid = w.pid;
-	p->fds = (struct parcel_fds){{w.pidfd, w.socket}, 2};
-	return ERR_NONE;
-}
-
-static enum err make(const struct broker *b, struct parcel *p,
-		     struct errinfo *e)
-{
-	switch ((enum maker_kind)p->order.kind) {
-	case MAKER_BERTH:
-		return make_berth(b, p, e);
-	case MAKER_DISK:
-		return make_disk(p, e);
-	case MAKER_KEEPER:
-		return make_keeper(p, b->empty, e);
-	case MAKER_FORSAKE:
-		break;
-	}
-	return err_set(e, ERR_ARG, 0, "order");
-}
-
-noreturn static void maker_main(const struct broker *b, int socket_fd)
-{
-	int keeper = fcntl(b->keeper_program, F_DUPFD_CLOEXEC, FD_INIT + 1);
-	int images = fcntl(b->sandboxes, F_DUPFD_CLOEXEC, FD_INIT + 1);
-	int init = fcntl(b->init_program, F_DUPFD_CLOEXEC, FD_INIT + 1);
-	struct parcel p;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NAME, "warrend-maker");
-	if (keeper < 0 || images < 0 || init < 0 ||
-	    dup2(socket_fd, FD_SOCKET) < 0 || dup2(images, FD_IMAGES) < 0 ||
-	    dup2(keeper, FD_KEEPER) < 0 || dup2(init, FD_INIT) < 0 ||
-	    close_range(FD_INIT + 1, ~0U, 0) < 0)
-		_exit(1);
-	while (receive_one(FD_SOCKET, &p, 0)) {
-		struct errinfo e;
-		enum err r;
-
-		if (p.order.kind == MAKER_FORSAKE) { /* no answer */
-			if (p.fds.n == 1)
-				disk_loop_forsake(p.fds.at[0], FD_IMAGES);
-			parcel_close(&p.fds);
-			continue;
-		}
-		r = make(b, &p, &e);
-		if (r != ERR_NONE)
-			log_err("maker", &e);
-		p.order.err = r;
-		if (!send_one(FD_SOCKET, &p, 0))
-			break;
-		parcel_close(&p.fds);
-	}
-	_exit(0);
-}
-
-/* ---- the broker's side ---- */
+#include "sandbox/maker_order.h"
 
 static void forget(struct maker *m)
 {
@@ -193,14 +41,14 @@ void maker_stop(struct broker *b)
 void maker_init(struct broker *b)
 {
 	static const enum maker_duty duties[MAKERS] = {
-	    MAKER_BERTHS, MAKER_BERTHS, MAKER_DISKS, MAKER_ENDS};
+	    MAKER_BERTHS, MAKER_BERTHS, MAKER_DISKS, MAKER_KEEPERS, MAKER_ENDS};
 
 	for (int i = 0; i < MAKERS; i++)
 		b->makers[i] = (struct maker){
 		    .broker = b, .duty = duties[i], .watch = LOOP_WATCH_INIT};
 }
 
-static void take_berth(struct maker *m, struct parcel *p)
+static void take_berth(struct maker *m, struct maker_parcel *p)
 {
 	struct berth_pool *pool = &m->broker->berths;
 	struct berth b = BERTH_NONE;
@@ -227,7 +75,7 @@ static void take_berth(struct maker *m, struct parcel *p)
 	berth_give(pool, &b);
 }
 
-static void take_disk(struct maker *m, struct parcel *p)
+static void take_disk(struct maker *m, struct maker_parcel *p)
 {
 	struct disk_spares *spares = &m->broker->disks.spares;
 	struct disk_spare s;
@@ -240,7 +88,7 @@ static void take_disk(struct maker *m, struct parcel *p)
 	disk_spare_give(spares, &s, p->order.generation);
 }
 
-static void take_keeper(struct maker *m, struct parcel *p)
+static void take_keeper(struct maker *m, struct maker_parcel *p)
 {
 	struct keeper_waiting w;
 
@@ -255,9 +103,9 @@ static void take_keeper(struct maker *m, struct parcel *p)
 
 static bool take_one(struct maker *m)
 {
-	struct parcel p;
+	struct maker_parcel p;
 
-	if (!receive_one(m->watch.fd, &p, MSG_DONTWAIT)) {
+	if (!maker_parcel_receive(m->watch.fd, &p, MSG_DONTWAIT)) {
 		if (errno != EAGAIN) {
 			log_line(LOG_ERROR, "the maker ended");
 			end(m);
@@ -291,29 +139,63 @@ static void on_parcel(void *arg, uint32_t events)
 	live_resume(m->broker);
 }
 
+static enum err exec_maker(struct maker *m, int orders, struct errinfo *e)
+{
+	struct broker *b = m->broker;
+	char name[] = "warren-maker", husks[] = MAKER_HUSKS,
+	     none[] = MAKER_NO_HUSKS;
+	char *const argv[] = {name, b->point,
+			      cgroup_moves_fast(&b->cgroups) ? husks : none,
+			      NULL};
+	const int fds[] = {orders, b->sandboxes, b->init_program};
+	const struct child_spec s = {
+	    .program = b->maker_program, .argv = argv, .fds = fds, .nfds = 3};
+	OWN(own_fd) int pidfd = -1;
+
+	return child_start(&s, &m->pid, &pidfd, e);
+}
+
+static enum err exec_template(struct maker *m, int orders, struct errinfo *e)
+{
+	struct broker *b = m->broker;
+	char name[] = "warren-keeper", id[] = SEAT_TEMPLATE;
+	char *const argv[] = {name, id, b->empty, NULL};
+	const int fds[] = {orders, b->keeper_program};
+	const struct child_spec s = {
+	    .program = b->keeper_program, .argv = argv, .fds = fds, .nfds = 2};
+	OWN(own_fd) int pidfd = -1;
+
+	return child_start(&s, &m->pid, &pidfd, e);
+}
+
 static void start(struct maker *m)
 {
+	OWN(own_fd) int ours = -1;
+	OWN(own_fd) int its = -1;
+	struct errinfo e;
 	int fds[2];
-	pid_t pid;
+	enum err r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
 		return;
-	pid = fork();
-	if (pid == 0)
-		maker_main(m->broker, fds[1]);
-	close(fds[1]);
-	m->watch.fd = -1;
-	if (pid < 0 || loop_add(&m->broker->loop, &m->watch, fds[0], EPOLLIN,
-				on_parcel, m, NULL) != ERR_NONE) {
-		close(fds[0]);
+	ours = fds[0];
+	its = fds[1];
+	r = m->duty == MAKER_KEEPERS ? exec_template(m, its, &e)
+				     : exec_maker(m, its, &e);
+	if (r != ERR_NONE) {
+		log_err("maker", &e);
+		m->pid = 0;
 		return;
 	}
-	m->pid = pid;
+	m->watch.fd = -1;
+	must(loop_add(&m->broker->loop, &m->watch, ours, EPOLLIN, on_parcel, m,
+		      NULL) == ERR_NONE);
+	STEAL_FD(ours);
 }
 
-static bool ask(struct maker *m, const struct parcel *p)
+static bool ask(struct maker *m, const struct maker_parcel *p)
 {
-	return send_one(m->watch.fd, p, MSG_DONTWAIT);
+	return maker_parcel_send(m->watch.fd, p, MSG_DONTWAIT);
 }
 
 struct asked {
@@ -342,7 +224,7 @@ static void ask_berths(struct maker *m)
 
 	while (pool->nready + asked < pool->keep &&
 	       m->nslots < (pool->keep + 1) / 2) {
-		struct parcel p = {.order = {.kind = MAKER_BERTH}};
+		struct maker_parcel p = {.order = {.kind = MAKER_BERTH}};
 
 		if (!berth_claim(pool, &p.order.slot))
 			return;
@@ -357,11 +239,10 @@ static void ask_berths(struct maker *m)
 
 static void ask_keepers(struct maker *m)
 {
-	const struct parcel p = {.order = {.kind = MAKER_KEEPER}};
+	const struct maker_parcel p = {.order = {.kind = MAKER_KEEPER}};
 	int asked = all_asked(m->broker).keepers;
 
-	while (m->broker->keepers.nready + asked < SEATS_READY &&
-	       m->nkeepers < SEATS_READY / 2 && ask(m, &p)) {
+	while (m->broker->keepers.nready + asked < SEATS_READY && ask(m, &p)) {
 		m->nkeepers++;
 		asked++;
 	}
@@ -372,7 +253,7 @@ static void ask_disks(struct maker *m)
 	struct disk_spares *s = &m->broker->disks.spares;
 
 	while (s->template_fd >= 0 && s->nready + m->ndisks < DISK_SPARES) {
-		struct parcel p = {
+		struct maker_parcel p = {
 		    .order = {.kind = MAKER_DISK, .generation = s->generation},
 		    .fds = {{s->template_fd}, 1}};
 
@@ -386,13 +267,23 @@ static void refill(struct maker *m)
 {
 	if (m->pid == 0)
 		start(m);
-	if (m->duty == MAKER_DISKS && m->pid == 0) {
-		(void)disk_spare_refill(&m->broker->disks.spares);
-	} else if (m->duty == MAKER_DISKS) {
-		ask_disks(m);
-	} else if (m->pid != 0) {
+	if (m->pid == 0) {
+		if (m->duty == MAKER_DISKS)
+			(void)disk_spare_refill(&m->broker->disks.spares);
+		return;
+	}
+	switch (m->duty) {
+	case MAKER_BERTHS:
 		ask_berths(m);
+		return;
+	case MAKER_DISKS:
+		ask_disks(m);
+		return;
+	case MAKER_KEEPERS:
 		ask_keepers(m);
+		return;
+	case MAKER_ENDS:
+		return;
 	}
 }
 
@@ -405,8 +296,8 @@ void maker_refill(struct broker *b, enum maker_duty duty)
 
 bool maker_forsake(struct broker *b, int *mount)
 {
-	const struct parcel p = {.order = {.kind = MAKER_FORSAKE},
-				 .fds = {{*mount}, 1}};
+	const struct maker_parcel p = {.order = {.kind = MAKER_FORSAKE},
+				       .fds = {{*mount}, 1}};
 	struct maker *m = &b->makers[MAKERS - 1];
 
 	must(m->duty == MAKER_ENDS);

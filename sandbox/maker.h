@@ -3,8 +3,9 @@
  * they exist (berths, disk spares, keepers) while the broker serves. It has
  * the broker's powers and takes orders from it alone; when it dies, what is
  * missing is made by the broker itself until the next one runs. There are
- * four, since each of them mostly waits: two make berths and keepers, one
- * makes disk spares, and the ender lets go what sandboxes had.
+ * five, since each of them mostly waits: two make berths, one makes disk
+ * spares, and the ender lets go what sandboxes had; these are warren-maker
+ * (maker_main.c). The one for keepers is a warren-keeper (keeper_template.h).
  */
 #ifndef SANDBOX_MAKER_H
 #define SANDBOX_MAKER_H
@@ -15,12 +16,12 @@
 
 #include "base/loop.h"
 
-#define MAKERS 4
+#define MAKERS 5
 #define MAKER_ASKED_MAX 16 /* berths that are being made */
 
 struct broker;
 
-enum maker_duty { MAKER_BERTHS, MAKER_DISKS, MAKER_ENDS };
+enum maker_duty { MAKER_BERTHS, MAKER_DISKS, MAKER_KEEPERS, MAKER_ENDS };
 
 struct maker {
 	struct broker *broker;

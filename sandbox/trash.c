@@ -15,7 +15,7 @@
 #include "sandbox/trash.h"
 
 #define PREFIX "trash."
-#define WAIT_MS 20
+#define WAIT_MS 200 /* a program for each of few would cost more than they */
 #define RETRY_MS 1000
 #define RM_WORDS 4
 

@@ -48,8 +48,9 @@ layout_make() {
 		install -m 0644 /dev/stdin "$data/run-dir"
 	# Programs run from D: a checkout may be closed to user warren, and a
 	# new build must not change what runs.
-	for program in warrend warren-keeper warren-init warren-git \
-		warren-fcgi warren-recorder warren libwarren-enter.so; do
+	for program in warrend warren-maker warren-keeper warren-init \
+		warren-git warren-fcgi warren-recorder warren \
+		libwarren-enter.so; do
 		install -m 0755 "$repo/build/$build_type/$program" \
 			"$data/bin/.$program"
 		mv "$data/bin/.$program" "$data/bin/$program"

@@ -339,15 +339,17 @@ class Stack:
         self.process.wait()
 
     def makers(self):
-        """The pids of the broker's makers."""
+        """The pids of all that makes something ahead for the broker."""
         pid = self.process.pid
         with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
             children = file.read().split()
         found = []
         for child in children:
-            with open(f'/proc/{child}/comm', encoding='ascii') as file:
-                if file.read() == 'warrend-maker\n':
-                    found.append(int(child))
+            with open(f'/proc/{child}/cmdline', 'rb') as file:
+                words = file.read().split(b'\0')
+            if (words[0] == b'warren-maker' or
+                    b''.join(words[1:2]).startswith(b'template')):
+                found.append(int(child))
         return found
 
     def stop(self):

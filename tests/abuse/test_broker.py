@@ -47,7 +47,7 @@ class Broker(stack.Case):
                request(stack.START, id_, cpu=0xffffffff),
                request(stack.START, id_, pids=0),
                request(stack.START, id_, pids=0xffffffff)]
-        before = counts(self.stack)
+        before = self.settled()
         for data in bad:
             with self.stack.connect() as sock:
                 sock.send(data)
@@ -55,10 +55,10 @@ class Broker(stack.Case):
                     self.assertEqual(sock.recv(100), b'', data[:60])
                 except ConnectionResetError:
                     pass
-        self.assertEqual(counts(self.stack), before)
+        self.assertEqual(self.settled(before), before)
 
     def test_c13_descriptors_sent_along_are_not_kept(self):
-        before = counts(self.stack)
+        before = self.settled()
         import array
         with open('/dev/null', 'rb') as null, self.stack.connect() as sock:
             for _ in range(50):
@@ -187,6 +187,19 @@ class Broker(stack.Case):
             last = now
             time.sleep(0.15)
         return last
+
+    def test_nothing_of_an_idle_sandbox_wakes_up(self):
+        def turns(pid):
+            with open(f'/proc/{pid}/status', encoding='ascii') as file:
+                return [line for line in file if 'ctxt_switches' in line]
+
+        box = self.stack.sandbox()
+        self.assertEqual(box.sh('echo ok').stdout, 'ok\n')
+        time.sleep(1.5) # what ended is swept once
+        before = [turns(pid) for pid in box.pids()]
+        time.sleep(2.5)
+        self.assertEqual([turns(pid) for pid in box.pids()], before)
+        box.destroy()
 
     def test_c21_a_clone_that_fails_is_an_answer(self):
         """The broker may make no process: nothing breaks, nothing stays."""

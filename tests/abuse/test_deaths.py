@@ -140,6 +140,29 @@ class Deaths(unittest.TestCase):
         stack.until(10, 'new ones run', lambda: len(roles()) == 2 and
                     not set(roles()) & set(first))
 
+    def test_whoever_makes_things_ahead_may_die_and_starts_go_on(self):
+        self.stack.sandbox().destroy()
+        for _ in range(3):
+            pids = self.stack.makers()
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            stack.until(5, 'they are dead',
+                        lambda: not any(map(stack.alive, pids)))
+            boxes = [self.stack.sandbox() for _ in range(12)]
+            for box in boxes:
+                self.assertEqual(box.sh('echo on').stdout, 'on\n')
+                self.assertEqual(box.destroy(), 'none')
+
+    def test_a_zygote_that_cannot_start_is_told_once(self):
+        self.stack.stop()
+        os.unlink(self.stack.data + '/images/host/rootfs/opt/warren/kernels/'
+                  'python/zygote.py')
+        self.stack.start()
+        stack.until(30, 'it was tried again and again',
+                    lambda: self.stack.said().count("can't open file") > 3)
+        self.assertEqual(self.stack.said().count(
+            'zygote python cannot be started'), 1)
+
 
 if __name__ == '__main__':
     stack.main()

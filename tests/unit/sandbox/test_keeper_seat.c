@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "sandbox/child.h"
 #include "sandbox/keeper_seat.h"
 
 struct pair {
@@ -98,41 +99,25 @@ static void nothing_there_is_told_from_nobody_there(void **state)
 	assert_int_equal(errno, ECONNRESET);
 }
 
-/* As the broker gets one: a child of ours, started by another child. */
-static void waiting(const struct pair *p, struct keeper_waiting *w)
-{
-	struct parcel_fds fds;
-	pid_t maker = fork();
-
-	assert_true(maker >= 0);
-	if (maker == 0) {
-		int program = open("/bin/cat", O_RDONLY | O_CLOEXEC);
-
-		if (!keeper_seat_start(program, "/nonexistent", w))
-			_exit(1);
-		fds = (struct parcel_fds){{w->pidfd, w->socket}, 2};
-		_exit(!parcel_send(p->fd[0], &w->pid, sizeof(w->pid), &fds, 0));
-	}
-	assert_true(parcel_receive(p->fd[1], &w->pid, sizeof(w->pid), &fds, 0));
-	assert_int_equal(fds.n, 2);
-	w->pidfd = fds.at[0];
-	w->socket = fds.at[1];
-	waitpid(maker, NULL, 0);
-}
-
-/* cat of a file that is not there ends at once: it stands for any keeper
- * that has died while it waited. */
+/* A child of ours that waits for nothing: any keeper that has died while it
+ * waited for its seat. */
 static void a_keeper_that_died_is_passed_over(void **state)
 {
 	struct keeper_pool pool = {.nready = 0};
 	const struct keeper_seat seat = {.id = "s000000123456789abcdef"};
 	const struct parcel_fds none = {.n = 0};
 	struct keeper_waiting w;
+	struct pair *p = *state;
 	siginfo_t si;
 	pid_t pid;
 	int pidfd;
 
-	waiting(*state, &w);
+	w.pid = child_fork(&w.pidfd);
+	if (w.pid == 0)
+		_exit(0);
+	w.socket = p->fd[0];
+	p->fd[0] = -1; /* closed with it */
+	shutdown(p->fd[1], SHUT_RDWR);
 	assert_int_equal(waitid(P_PIDFD, (id_t)w.pidfd, &si, WEXITED | WNOWAIT),
 			 0);
 	keeper_seat_add(&pool, &w);
