@@ -3,7 +3,7 @@
 #
 # Copies what has changed, compiles the Python files, makes matplotlib's list
 # of fonts, installs the node packages of package-lock.json and builds the
-# addon of the Node zygote. Run it again at any time: with nothing changed it
+# addons for Node. Run it again at any time: with nothing changed it
 # only compares one checksum.
 set -eu
 
@@ -63,9 +63,15 @@ esac
 "$dest/node/node_modules/@esbuild/linux-$arch/bin/esbuild" --version \
 	> /dev/null
 # The rest of it is libwarren-enter.so, which is found when it runs.
-"${CC:-cc}" -O2 -Wall -Wextra -D_GNU_SOURCE -fPIC -shared -Wl,-z,relro,-z,now \
-	-I "$dest/node/node_modules/node-api-headers/include" -I "$here/../.." \
-	-o "$dest/node/warren_enter.node" "$here/../enter_node.c"
+addon()
+{
+	"${CC:-cc}" -O2 -Wall -Wextra -D_GNU_SOURCE -fPIC -shared \
+		-Wl,-z,relro,-z,now -I "$here/../.." \
+		-I "$dest/node/node_modules/node-api-headers/include" \
+		-o "$dest/node/warren_$1.node" "$2"
+}
+addon enter "$here/../enter_node.c"
+addon stop "$here/node/stop.c"
 
 # A language that needs more than this script has one of its own.
 for each in "$here"/*/install.sh; do

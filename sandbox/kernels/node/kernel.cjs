@@ -16,12 +16,11 @@ const display = require('./display.cjs');
 const errors = require('./errors.cjs');
 const scope = require('./scope.cjs');
 const stdio = require('./stdio.cjs');
+const stop = require('./stop.cjs');
 const timers = require('./timers.cjs');
 
 const IMPORTS = /\b(?:import|export)\b/;
-const ACK_GRACE_MS = 1000;
 const later = setImmediate;
-const delay = setTimeout;
 
 class Kernel {
 	constructor() {
@@ -32,7 +31,7 @@ class Kernel {
 		this.held = undefined;
 		this.session = new inspector.Session();
 		this.session.connect();
-		this.gate = new vm.Script('__warren.enter()');
+		this.guarded = false;
 		this.link = null;
 		stdio.install();
 		scope.install(this);
@@ -47,7 +46,7 @@ class Kernel {
 			this.typescript = require('./typescript.cjs');
 			this.extension = 'ts';
 		}
-		process.on('SIGINT', () => this.interrupt());
+		stop.watch(() => this.signalled());
 		this.link = new Link(fd, () => this.next());
 		this.link.send(READY, 0, {
 			language, version: process.versions.node,
@@ -97,8 +96,9 @@ class Kernel {
 		const run = { tag: frame.tag, timers: new Set(), undo: [] };
 		this.run = run;
 		this.count++;
+		stop.arm();
 		this.execute(run, String(code), env || {}, cwd)
-			.catch((error) => this.finish(run, error));
+			.catch((error) => run.over || this.finish(run, error));
 	}
 
 	async execute(run, code, env, cwd) {
@@ -106,12 +106,12 @@ class Kernel {
 		const name = `cell${this.count}.${this.extension}`;
 		const script = this.prepare(code, name);
 		const value = await this.evaluate(run, script, name);
-		if (this.run !== run)
+		if (this.run !== run || run.over)
 			return;
 		if (value !== undefined)
-			this.show(value, false);
+			this.guard(() => this.show(value, false));
 		/* turns, so that what the cell rejected is still its own */
-		later(() => later(() => this.finish(run)));
+		later(() => later(() => run.over || this.finish(run)));
 	}
 
 	prepare(code, name) {
@@ -172,30 +172,28 @@ class Kernel {
 	guard(fn) {
 		if (this.guarded)
 			return fn();
-		this.entered = fn;
 		this.guarded = true;
 		try {
-			this.gate.runInThisContext({
-				breakOnSigint: true, displayErrors: false,
+			const stopped = stop.guard(() => {
+				fn();
+				try {
+					process._tickCallback();
+				} catch (error) {
+					this.report(error);
+				}
 			});
-		} catch (error) {
-			if (error?.code !== 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
-				throw error;
-			this.interrupt();
+			if (stopped)
+				this.interrupt();
 		} finally {
 			this.guarded = false;
 		}
 	}
 
-	enter() {
-		const fn = this.entered;
-		this.entered = null;
-		fn();
-		try {
-			process._tickCallback();
-		} catch (error) {
-			this.report(error);
-		}
+	/* SIGINT, and no guard was there that it ended. */
+	signalled() {
+		if (process.listenerCount('SIGINT'))
+			this.guard(() => process.emit('SIGINT', 'SIGINT', 2));
+		this.interrupt();
 	}
 
 	/* Give up the running cell; its timers go with it. */
@@ -208,17 +206,14 @@ class Kernel {
 			timers.clear(timer);
 		const error = errors.interrupted();
 		/* what it left to run at once may make no timers any more */
-		if (!this.link.unsure)
-			return void later(() => this.finish(run, error));
-		/* cut within a frame: only its ACK tells that it went out */
-		const dead = delay(() => process.reallyExit(130), ACK_GRACE_MS);
-		this.link.onAck = () => {
-			clearTimeout(dead);
-			this.finish(run, error);
-		};
+		later(() => this.finish(run, error));
 	}
 
-	finish(run, error) {
+	finish(run, ...failed) {
+		stop.held(() => this.end(run, ...failed));
+	}
+
+	end(run, error) {
 		if (this.run !== run)
 			return;
 		if (arguments.length > 1)

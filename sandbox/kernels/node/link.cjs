@@ -6,14 +6,13 @@
 
 const fs = require('node:fs');
 const net = require('node:net');
+const stop = require('./stop.cjs');
 
 const RUN = 0x40, ACK = 0x41;
 const READY = 0x50, RESULT = 0x51, ERROR = 0x53, DONE = 0x54;
 const HEAD = 16;
 const FRAME_MAX = 64 << 20;
 const TEXT_KEPT = 1 << 20;
-/* The kernel sends this much whole or not at all, interrupted or not. */
-const WHOLE_MAX = 32 << 10;
 
 const cell = new Int32Array(new SharedArrayBuffer(4));
 
@@ -44,15 +43,12 @@ class Link {
 		this.parts = [];
 		this.size = 0;
 		this.acked = 0;
-		this.onAck = null;
-		/* a frame may have been cut: see Kernel.interrupt */
-		this.unsure = false;
 		this.socket = new net.Socket({ fd, readable: true });
-		this.socket.on('data', (data) => {
+		this.socket.on('data', (data) => stop.held(() => {
 			this.feed(data);
 			if (this.frames.length)
 				onFrame();
-		});
+		}));
 		for (const event of ['end', 'error', 'close'])
 			this.socket.on(event, () => process.reallyExit(0));
 	}
@@ -68,24 +64,21 @@ class Link {
 		head.writeUInt32LE(payload.length, 0);
 		head.writeUInt16LE(type, 4);
 		head.writeUInt32LE(tag, 8);
-		this.acked = 0;
-		this.unsure = type === RESULT && payload.length > WHOLE_MAX - HEAD;
-		try {
-			writeAll(this.fd, Buffer.concat([head, payload]));
-		} catch {
-			process.reallyExit(0);
-		}
-		this.unsure = false;
-		if (type === RESULT)
-			this.awaitAck(tag);
+		stop.held(() => {
+			this.acked = 0;
+			try {
+				writeAll(this.fd, Buffer.concat([head, payload]));
+			} catch {
+				process.reallyExit(0);
+			}
+			if (type === RESULT)
+				this.awaitAck(tag);
+		});
 	}
 
-	/*
-	 * An interrupt may end this at any point. It reads no more than one
-	 * head at a time, so that at worst an ACK is lost, which is harmless.
-	 */
+	/* Or an interrupt: the ACK comes then while nobody waits for it. */
 	awaitAck(tag) {
-		for (let turn = 0; this.acked !== tag;) {
+		for (let turn = 0; this.acked !== tag && !stop.pending();) {
 			const part = Buffer.alloc(this.wanted());
 			let got;
 			try {
@@ -134,17 +127,10 @@ class Link {
 	}
 
 	accept(type, tag, payload) {
-		if (type !== ACK) {
+		if (type === ACK)
+			this.acked = tag;
+		else
 			this.frames.push({ type, tag, payload });
-			return;
-		}
-		this.acked = tag;
-		this.unsure = false;
-		if (this.onAck) {
-			const onAck = this.onAck;
-			this.onAck = null;
-			onAck();
-		}
 	}
 }
 

@@ -81,7 +81,6 @@ const meta = {
 function install(kernel) {
 	const hidden = {
 		__warren: { load, dynamic, meta,
-			enter: () => kernel.enter(),
 			hold: (value) => {
 				kernel.held = value;
 			} },
