@@ -155,10 +155,14 @@ static enum err entry_write(struct archive *in, struct archive *out,
 	la_int64_t size = archive_entry_size(entry);
 
 	entry_owner(entry, done);
-	if (archive_read_extract2(in, entry, out) != ARCHIVE_OK)
-		return err_set(e, ERR_IO, 0, "%.100s: %.120s",
+	if (archive_read_extract2(in, entry, out) != ARCHIVE_OK) {
+		int sys = archive_errno(in);
+
+		return err_set(e, ERR_IO, sys, "%.100s: %.90s%s%.40s",
 			       archive_entry_pathname(entry),
-			       archive_error_string(in));
+			       archive_error_string(in), sys > 0 ? ": " : "",
+			       sys > 0 ? strerrordesc_np(sys) : "");
+	}
 	done->files++;
 	if (archive_entry_hardlink(entry) == NULL && size > 0)
 		done->bytes += (uint64_t)size;

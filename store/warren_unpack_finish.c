@@ -206,9 +206,11 @@ enum err warren_unpack_finish(struct unpack_done *done, struct errinfo *e)
 	enum err r;
 
 	if (access("/bin", F_OK) != 0 && access("/usr", F_OK) != 0)
-		return err_set(e, ERR_ARG, 0,
-			       "the archive holds no root file system: neither "
-			       "/bin nor /usr");
+		return err_set(
+		    e, ERR_ARG, 0,
+		    "the archive holds no root file system: neither "
+		    "/bin nor /usr (docker export writes one, docker "
+		    "save does not)");
 	r = make_places(e);
 	if (r == ERR_NONE)
 		r = put_names(e);

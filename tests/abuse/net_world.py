@@ -258,7 +258,7 @@ class NetStack(Stack):
 
     @staticmethod
     def net_request(kind, id_, deny=(), allow=(), network=INTERNET,
-                    memory=256 << 20):
+                    memory=256 << 20, image='host'):
         def cidr(word):
             address, _, prefix = word.partition('/')
             a, b, c, d = map(int, address.split('.'))
@@ -268,7 +268,7 @@ class NetStack(Stack):
         lists = b''.join(map(cidr, (*deny, *allow)))
         head = struct.pack(
             '<IIQ32s32sQIIQIIHH28x', stack.MAGIC, kind, 7, id_.encode(),
-            b'host' if kind == START else b'', memory, 2000, 256, 0, 0,
+            image.encode() if kind == START else b'', memory, 2000, 256, 0, 0,
             network, len(deny), len(allow))
         assert len(head) == HEAD
         return head + lists.ljust(512, b'\0') if lists else head
@@ -282,10 +282,10 @@ class NetStack(Stack):
             raise stack.Broken
         return stack.ERRORS[struct.unpack('<IIQII', answer[:24])[3]], answer
 
-    def open(self, deny=(), allow=(), network=INTERNET):
+    def open(self, deny=(), allow=(), network=INTERNET, image='host'):
         box = NetSandbox(self)
         error, _ = self.ask(self.net_request(START, box.id, deny, allow,
-                                             network))
+                                             network, image=image))
         if error != 'none':
             raise AssertionError(f'START: {error}: {self.said()}')
         return box

@@ -228,6 +228,19 @@ class Imports(unittest.TestCase):
         self.warren('image', 'import', 'new', path)
         self.assertEqual(sorted(os.listdir(self.images)), ['img', 'new'])
 
+    def test_a_full_disk_leaves_nothing(self):
+        path = self.file(Tar().busybox().entry('usr/big',
+                                               data=bytes(4 << 20)))
+        done = subprocess.run(
+            ['unshare', '-m', '/bin/sh', '-c',
+             'mount -t tmpfs -o size=4m none "$1/images" && '
+             '{ "$0" --data "$1" image import img "$2"; '
+             'echo "$?" $(ls -A "$1/images"); }',
+             f'{stack.BIN}/warren', self.data, path],
+            check=False, capture_output=True, text=True)
+        self.assertEqual(done.stdout, '1\n', done)
+        self.assertIn('No space left', done.stderr)
+
     def test_only_root_may(self):
         path = self.file(Tar().busybox())
         for args in (['import', 'img', path], ['list'], ['remove', 'img']):
