@@ -4,10 +4,38 @@
  * code is guarded, so that an interrupt ends it as a whole. See stop.c.
  */
 
-const native = require('./warren_stop.node');
+const vm = require('node:vm');
 
+const native = load();
 const HELD = 0, PENDING = 1;
 const { words } = native;
+
+/* The addon is for glibc; elsewhere Node's own watch is what there is. */
+function load() {
+	try {
+		return require('./warren_stop.node');
+	} catch {
+		return { words: new Int32Array(2), watch: () => false,
+			arm() {}, stop() {}, call: watched };
+	}
+}
+
+/* As the addon's call(); an interrupt between two calls may be lost. */
+function watched(fn) {
+	const name = Symbol.for('warren.gate');
+	globalThis[name] = fn;
+	try {
+		vm.runInThisContext(`globalThis[Symbol.for('warren.gate')]()`,
+			{ breakOnSigint: true, displayErrors: false });
+		return false;
+	} catch (error) {
+		if (error?.code !== 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
+			throw error;
+		return true;
+	} finally {
+		delete globalThis[name];
+	}
+}
 
 /* fn() without an interrupt in it; one that came meanwhile follows it. */
 function held(fn) {
