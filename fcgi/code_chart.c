@@ -121,14 +121,39 @@ static bool chart_box(struct json_object *element)
 	       chart_scalars(json_object_object_get(element, "outliers"));
 }
 
+/* As many rows as y, each with as many numbers as x. */
+static bool chart_heatmap(struct json_object *element)
+{
+	struct json_object *x = json_object_object_get(element, "x");
+	struct json_object *y = json_object_object_get(element, "y");
+	struct json_object *rows = json_object_object_get(element, "values");
+
+	if (!chart_scalars(x) || !chart_scalars(y) || !chart_array(rows) ||
+	    json_object_array_length(rows) != json_object_array_length(y) ||
+	    !chart_text_or_null(json_object_object_get(element, "unit")))
+		return false;
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (!chart_array(row) || json_object_array_length(row) !=
+					     json_object_array_length(x))
+			return false;
+		for (size_t k = 0; k < json_object_array_length(row); k++)
+			if (!chart_number(json_object_array_get_idx(row, k)))
+				return false;
+	}
+	return true;
+}
+
 struct chart_type {
 	const char *name;
 	bool (*element)(struct json_object *v);
 };
 
 static const struct chart_type chart_types[] = {
-    {"line", chart_points}, {"scatter", chart_points}, {"bar", chart_bar},
-    {"pie", chart_pie},     {"box", chart_box},
+    {"line", chart_points}, {"scatter", chart_points},
+    {"bar", chart_bar},     {"pie", chart_pie},
+    {"box", chart_box},     {"heatmap", chart_heatmap},
 };
 
 /* An element of a type that is not in the table is any object. */

@@ -8,10 +8,8 @@ struct json_object;
 
 /**
  * code_chart_ok(v):
- * {type, title, x?, y?, elements}: an axis is {label, unit?, scale?, ticks?},
- * elements are objects; line and scatter have points [[x, y]], bar has
- * label and value, pie angle and radius, box its quartiles; super has charts,
- * which are not super themselves.
+ * The shape of CHARTS.md; types that it does not have may have any elements,
+ * keys that it does not have may be there.
  */
 bool code_chart_ok(struct json_object *v);
 

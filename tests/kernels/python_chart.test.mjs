@@ -189,8 +189,75 @@ describe('charts', { timeout: 120000 }, () => {
 		});
 
 	it('do not exist for pictures', async () => {
-		assert.equal(await chart('plt.imshow(np.eye(3)); plt.colorbar()'),
+		assert.equal(await chart('plt.imshow(np.zeros((4, 4, 3)))'),
 			undefined);
+		assert.equal(await chart('plt.imshow(np.zeros((200, 200)))'),
+			undefined);
+	});
+
+	it('say their version and source, once', async () => {
+		const one = await chart('plt.plot([1])');
+		assert.equal(one.version, 1);
+		assert.equal(one.source, 'matplotlib');
+		const two = await chart('_, (a, b) = plt.subplots(1, 2)\n' +
+			'a.plot([1]); b.bar(["x"], [2])');
+		assert.equal(two.version, 1);
+		assert.equal(two.elements[0].version, undefined);
+	});
+
+	it('of heatmaps have names, values and the bar\'s unit', async () => {
+		const image = await chart('plt.imshow([[1, 2, 3], [4, np.nan, 6]]); ' +
+			'plt.colorbar(label="speed (m/s)")');
+		assert.equal(image.type, 'heatmap');
+		assert.deepEqual(image.elements, [{ label: 'speed (m/s)', unit: 'm/s',
+			x: ['0', '1', '2'], y: ['0', '1'],
+			values: [[1, 2, 3], [4, null, 6]] }]);
+		const seaborn = await chart('import seaborn as sns\n' +
+			'sns.heatmap(pd.DataFrame({"a": [1, 2], "b": [3, 4]}, ' +
+			'index=["r", "s"]), annot=True)');
+		assert.equal(seaborn.type, 'heatmap');
+		assert.deepEqual(seaborn.elements, [{ label: null, unit: null,
+			x: ['a', 'b'], y: ['r', 's'], values: [[1, 3], [2, 4]] }]);
+		const mesh = await chart('plt.pcolormesh([0, 1, 2], [0, 10, 20], ' +
+			'[[1, 2], [3, 4]])');
+		assert.deepEqual(mesh.elements[0].x, ['0.5', '1.5']);
+		assert.deepEqual(mesh.elements[0].y, ['5', '15']);
+	});
+
+	it('of bars leave error marks out, and tell equal values as they are',
+		async () => {
+			const bars = await chart('plt.bar(["a", "b", "c"], [2, 2, 2], ' +
+				'yerr=[0.1, 0.2, 0.3], capsize=4)');
+			assert.equal(bars.type, 'bar');
+			assert.deepEqual(bars.elements.map((each) =>
+				[each.label, each.value]), [['a', 2], ['b', 2], ['c', 2]]);
+			const flat = await chart('plt.barh(["a", "b"], [2, 2], ' +
+				'xerr=[1, 1])');
+			assert.deepEqual(flat.elements.map((each) =>
+				[each.label, each.value]), [['a', 2], ['b', 2]]);
+		});
+
+	it('of logarithmic and twin axes say so', async () => {
+		const log = await chart('plt.loglog([1, 10, 100], [1, 2, 3])');
+		assert.equal(log.x.scale, 'log');
+		assert.equal(log.y.scale, 'log');
+		assert.deepEqual(log.elements[0].points, [[1, 1], [10, 2], [100, 3]]);
+		const twin = await chart('_, a = plt.subplots(); a.plot([1, 2]); ' +
+			'a.twinx().plot([3, 4])');
+		assert.equal(twin.type, 'super');
+		assert.deepEqual(twin.elements.map((each) =>
+			each.elements[0].points), [[[0, 1], [1, 2]], [[0, 3], [1, 4]]]);
+	});
+
+	it('that cannot be read leave the picture and the output', async () => {
+		const run = await kernel.run('class Odd(float):\n' +
+			' def __float__(self): raise ValueError("no")\n' +
+			'print("before")\n_, a = plt.subplots(); line, = a.plot([1, 2])\n' +
+			'line.get_label = lambda: 1 / 0\nplt.show()\nprint("after")');
+		assert.equal(run.error, undefined);
+		assert.equal(run.stdout, 'before\nafter\n');
+		assert.equal(run.results[0].chart, undefined);
+		assert.match(run.results[0].mime['image/png'], /^iVBOR/);
 	});
 });
 

@@ -38,6 +38,8 @@ static void every_type_of_chart_passes(void **state)
 	    "\"radius\":1}]}",
 	    "{\"type\":\"box\",\"elements\":[{\"label\":\"a\",\"min\":0,"
 	    "\"q1\":1,\"median\":2,\"q3\":3,\"max\":4,\"outliers\":[9]}]}",
+	    "{\"type\":\"heatmap\",\"version\":1,\"elements\":[{\"label\":null,"
+	    "\"unit\":\"m\",\"x\":[\"a\",2],\"y\":[1],\"values\":[[1,null]]}]}",
 	    "{\"type\":\"unknown\",\"elements\":[]}",
 	    "{\"type\":\"super\",\"title\":\"\",\"elements\":["
 	    "{\"type\":\"bar\",\"elements\":[]},"
@@ -52,6 +54,10 @@ static void every_type_of_chart_passes(void **state)
 static void other_forms_are_no_charts(void **state)
 {
 	static const char *const bad[] = {
+	    "{\"type\":\"heatmap\",\"elements\":[{\"label\":null,"
+	    "\"x\":[1],\"y\":[1,2],\"values\":[[1]]}]}",
+	    "{\"type\":\"heatmap\",\"elements\":[{\"label\":null,"
+	    "\"x\":[1],\"y\":[1],\"values\":[[\"a\"]]}]}",
 	    "[]",
 	    "1",
 	    "{}",

@@ -1,22 +1,21 @@
 """A matplotlib figure as data: what a chart shows, without its looks.
 
-{"type", "title", "x": axis, "y": axis, "elements": [...]}, an axis is
-{"label", "unit", "scale", "ticks": [{"value", "label"}]}. Elements by type:
-line, scatter {label, points}; bar {label, value, group}; pie {label, angle,
-radius}; box {label, min, q1, median, q3, max, outliers}. A figure with
-several axes is {"type": "super", "title", "elements": [chart, ...]}.
+The shape is fcgi/CHARTS.md's; VERSION is its version. All values come from
+the artists that were drawn, none is guessed from a picture.
 """
 
 import re
 
-from matplotlib import collections, colors, container, patches
+from matplotlib import collections, colors, container, image, patches
 from matplotlib import dates as mdates
 from matplotlib.category import StrCategoryConverter
 from matplotlib.ticker import FixedFormatter, FuncFormatter
 
 from .jsonable import loose
 
+VERSION = 1
 POINTS_MAX = 100_000
+CELLS_MAX = 10_000  # of a heatmap; more is a picture
 VIOLIN_POINTS_MIN = 10  # along a body
 UNIT = re.compile(r"[(\[]([^()\[\]]+)[)\]]\s*$")
 
@@ -35,10 +34,12 @@ def chart_of(figure):
         return None  # a picture without data is still a result
     if all(chart["type"] == "unknown" for chart in charts) and not drawn:
         return None
+    head = {"version": VERSION, "source": "matplotlib"}
     if len(charts) == 1:
-        return charts[0]
+        return head | charts[0]
     title = figure._suptitle.get_text() if figure._suptitle else ""
-    return {"type": "super", "title": loose(title), "elements": charts}
+    return head | {"type": "super", "title": loose(title),
+                   "elements": charts}
 
 
 def on_axes_import(module):
@@ -66,7 +67,8 @@ def _is_colorbar(axes):
 
 
 def _axes_chart(axes):
-    readers = (("pie", _pie), ("box", _boxes), ("bar", _bars),
+    readers = (("pie", _pie), ("box", _boxes),
+               ("heatmap", _heatmaps), ("bar", _bars),
                ("scatter", _scatters), ("line", _lines))
     kind, elements = "unknown", []
     for kind_name, read in () if _is_violins(axes) else readers:
@@ -322,3 +324,55 @@ def _boxes(axes):
             "max": loose(stats["whishi"]),
             "outliers": [loose(each) for each in stats.get("fliers", ())]})
     return elements
+
+
+def _heatmaps(axes):
+    """Meshes and images of numbers; an image of colours is a picture."""
+    elements = []
+    for each in (*axes.collections, *axes.images):
+        if isinstance(each, collections.QuadMesh):
+            grid = _mesh_grid(each)
+        elif isinstance(each, image.AxesImage):
+            grid = _image_grid(each)
+        else:
+            continue
+        if grid is not None and grid[2].size <= CELLS_MAX:
+            elements.append(_heatmap(axes, each, *grid))
+    return elements
+
+
+def _mesh_grid(mesh):
+    """Middles of columns and rows, and the values; None if it is none."""
+    corners = mesh._coordinates
+    rows, columns = corners.shape[0] - 1, corners.shape[1] - 1
+    values = mesh.get_array()
+    if values is None or values.size != rows * columns:
+        return None
+    xs, ys = corners[0, :, 0], corners[:, 0, 1]
+    return ((xs[:-1] + xs[1:]) / 2, (ys[:-1] + ys[1:]) / 2,
+            values.reshape(rows, columns))
+
+
+def _image_grid(shown):
+    values = shown.get_array()
+    if values is None or values.ndim != 2:
+        return None
+    rows, columns = values.shape
+    left, right, bottom, top = shown.get_extent()
+    first, last = (top, bottom) if shown.origin == "upper" else (bottom, top)
+    return ([left + (at + 0.5) * (right - left) / columns
+             for at in range(columns)],
+            [first + (at + 0.5) * (last - first) / rows
+             for at in range(rows)], values)
+
+
+def _heatmap(axes, artist, xs, ys, values):
+    bar = artist.colorbar
+    label = bar and (bar.ax.get_ylabel() or bar.ax.get_xlabel())
+    unit = UNIT.search(label or "")
+    return {"label": loose(label or None), "unit": unit and
+            loose(unit.group(1)),
+            "x": [_name_at(axes, axes.xaxis, float(at)) for at in xs],
+            "y": [_name_at(axes, axes.yaxis, float(at)) for at in ys],
+            "values": [[None if value is None else loose(float(value))
+                        for value in row] for row in values.tolist()]}
