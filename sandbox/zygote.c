@@ -174,10 +174,10 @@ static void on_say(void *arg, uint32_t events)
 	}
 	if (s.what == ZYGOTE_READY)
 		zygote_ready(z);
-	else if (s.what == ZYGOTE_FAILED)
-		zygote_failed(z, &s);
-	else
+	else if (s.what != ZYGOTE_FAILED)
 		z->failures = 0;
+	else if (zygote_door_lives(z->line->all, z, &s))
+		zygote_failed(z, &s);
 	if (s.what != ZYGOTE_READY)
 		zygote_door_said(z->line->all, z, &s);
 }

@@ -28,6 +28,7 @@ struct zygote_door {
 	bool forked;
 	bool entered;
 	uint32_t pid;
+	id_sandbox_t id; /* whose sandbox */
 	struct zygote_door *next;
 };
 
@@ -68,13 +69,32 @@ static void on_limit(void *arg)
 	door_answer(d, ERR_TIMEOUT, 0);
 }
 
-void zygote_door_said(struct zygotes *all, const struct zygote *z,
-		      const struct zygote_say *s)
+/* Who asked for what ${z} answers; NULL: it was given up meanwhile. */
+static struct zygote_door *door_of(const struct zygotes *all,
+				   const struct zygote *z,
+				   const struct zygote_say *s)
 {
 	struct zygote_door *d = all->doors;
 
 	while (d != NULL && (d->zygote != z || d->serial != s->serial))
 		d = d->next;
+	return d;
+}
+
+bool zygote_door_lives(const struct zygotes *all, const struct zygote *z,
+		       const struct zygote_say *s)
+{
+	const struct zygote_door *d = door_of(all, z, s);
+	const struct live *l = d != NULL ? live_find(all->broker, d->id) : NULL;
+
+	return l != NULL && l->state == LIVE_RUNNING;
+}
+
+void zygote_door_said(struct zygotes *all, const struct zygote *z,
+		      const struct zygote_say *s)
+{
+	struct zygote_door *d = door_of(all, z, s);
+
 	if (d == NULL)
 		return; /* given up meanwhile */
 	if (s->what == ZYGOTE_FAILED) {
@@ -193,6 +213,7 @@ static enum err door_fork(struct zygote_door *d, const struct fork_req *req,
 		return r;
 	d->zygote = z;
 	d->serial = ask_for.serial;
+	memcpy(d->id, l->id, sizeof(d->id));
 	zygote_used(z);
 	return ERR_NONE;
 }

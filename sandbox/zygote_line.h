@@ -66,6 +66,14 @@ void zygote_door_close(struct zygotes *all);
 void zygote_door_said(struct zygotes *all, const struct zygote *z,
 		      const struct zygote_say *s);
 
+/**
+ * zygote_door_lives(all, z, s):
+ * Whether the sandbox that ${z} answers about is still there: if not, that
+ * its child could not get in is no fault of ${z}.
+ */
+bool zygote_door_lives(const struct zygotes *all, const struct zygote *z,
+		       const struct zygote_say *s);
+
 /** zygote_door_lost(all, z): Who waits for ${z} gets a failure. */
 void zygote_door_lost(struct zygotes *all, const struct zygote *z);
 

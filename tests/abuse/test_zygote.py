@@ -3,6 +3,7 @@ become what they are."""
 import array
 import os
 import re
+import signal
 import socket
 import struct
 import threading
@@ -29,6 +30,8 @@ def send(pid, signal):
 def look(pid):
     try:
         names = os.listdir(f'/proc/{pid}/fd')
+        if f'Tgid:\t{pid}\n' not in open(f'/proc/{pid}/status').read():
+            return None  # a thread of one that was seen
     except OSError:
         return None
     links = []
@@ -98,8 +101,8 @@ class Zygote(stack.Case):
             stack.until(60, 'a zygote', lambda name=name: re.search(
                 rf'zygote {name} .* is ready', cls.stack.said()))
 
-    def fork(self, language, user):
-        """A connection that had a kernel forked; its number inside, or 0."""
+    def ask(self, language, user):
+        """A keeper's connection, and the answer: a number inside, or 0."""
         wire = self.box.keeper()
         wire.id = f'k{next(stack.numbers)}'
         wire.send(stack.KM_START, 1, stack.put_start(
@@ -116,6 +119,11 @@ class Zygote(stack.Case):
             for fd in fds:
                 os.close(fd)
             _, _, pid, _ = struct.unpack('<4I', door.recv(16))
+        return wire, pid
+
+    def fork(self, language, user):
+        """The same, and the keeper is told."""
+        wire, pid = self.ask(language, user)
         wire.send(KM_FORKED, 2, stack.text(wire.id) + struct.pack('<I', pid))
         return wire, pid
 
@@ -153,6 +161,37 @@ class Zygote(stack.Case):
                     for kind in ('eventpoll', 'eventfd'):
                         self.assertLessEqual(
                             links.count(f'anon_inode:[{kind}]'), 1, links)
+
+    def zygote(self, name):
+        """The pid of the newest."""
+        return int(re.findall(rf'zygote {name} \(pid (\d+)\) is ready',
+                              self.stack.said())[-1])
+
+    def test_sandboxes_that_end_meanwhile_are_no_fault_of_a_zygote(self):
+        pid = self.zygote('node')
+        kept, self.box = self.box, self.stack.sandbox()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            asking = [threading.Thread(target=self.ask,
+                                       args=('javascript', 'root'))
+                      for _ in range(8)]
+            for thread in asking:
+                thread.start()
+            waiting = rf'{self.stack.run}/fork.sock'
+            stack.until(2, 'the requests', lambda: open(
+                '/proc/net/unix', encoding='ascii').read().count(waiting) > 8)
+            self.assertEqual(self.box.destroy(), 'none')
+        finally:
+            self.box = kept
+            os.kill(pid, signal.SIGCONT)
+        for thread in asking:
+            thread.join()
+        wire, inside = self.fork('javascript', 'root')
+        self.assertGreater(inside, 0)
+        self.assertEqual(self.zygote('node'), pid)
+        self.assertTrue(stack.alive(pid))
+        self.box.kill(wire.id)
+        wire.sock.close()
 
 
 if __name__ == '__main__':
