@@ -38,7 +38,10 @@ static uint64_t kept; /* see enter_keep() */
 
 /* The request at hand: a zygote serves one at a time. */
 static struct zygote_req request;
-static int fds[ZYGOTE_FDS_MAX]; /* pidfd, four of the kernel's, cgroups */
+/* pidfd, four of the kernel's, cgroups; and one more: the kernel fills the
+ * room that is there, which is a multiple of two. */
+static int fds[ZYGOTE_FDS_MAX + 1];
+_Static_assert(sizeof(fds) % sizeof(size_t) == 0, "no room beyond it");
 static int nfds;
 
 /* How the middle child ended: it shares our memory. */
@@ -106,7 +109,7 @@ static bool take_fds(struct msghdr *m)
 	nfds = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 	memcpy(fds, CMSG_DATA(c), (size_t)nfds * sizeof(int));
 	return (m->msg_flags & (MSG_CTRUNC | MSG_TRUNC)) == 0 &&
-	       nfds >= ZYGOTE_FDS_MIN;
+	       nfds >= ZYGOTE_FDS_MIN && nfds <= ZYGOTE_FDS_MAX;
 }
 
 static bool request_ok(ssize_t n)
