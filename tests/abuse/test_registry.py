@@ -76,8 +76,8 @@ class Registry(unittest.TestCase):
 
     def test_a_row_that_is_not_true_is_found(self):
         for where in ('kernel', 'files/nothing', 'not here: ', '../none.py: x',
-                      '../test_broker.py: test_nothing', '../test_broker.py',
-                      'files, ../test_broker.py: test_nothing'):
+                      '../test_broker.py: test_of_nobody', '../test_broker.py',
+                      'files, ../test_broker.py: test_of_nobody'):
             self.assertNotEqual(lacks('F1', where), '', where)
 
     def test_every_file_has_a_row_a_claim_and_an_attempt(self):

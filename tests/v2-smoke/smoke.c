@@ -22,9 +22,12 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define PIDS 20U
+#define DISK_MIB 16
 
-static const struct client_limits limits = {
-    .memory_bytes = 64 * MIB, .cpu_millis = 200, .pids = PIDS};
+static const struct client_limits limits = {.memory_bytes = 64 * MIB,
+					    .cpu_millis = 200,
+					    .pids = PIDS,
+					    .disk_bytes = DISK_MIB * MIB};
 
 static const char *run_dir;
 static id_sandbox_t id;
@@ -219,6 +222,29 @@ static void leaves_are_delegated_and_killed(void)
 	claim(leaves_go(), "its leaf is gone", "%d leaves", leaves(&owner));
 }
 
+/* By the project quota of the file system that run has made. */
+static void disk_is_limited(void)
+{
+	struct client_end r;
+
+	sh("disk", "dd if=/dev/zero of=/workspace/x bs=1M count=64", &r);
+	claim(r.end.reason == END_DISK_LIMIT && r.end.exit_code == 1,
+	      "a full disk is told as disk_limit", "%s %d: %s",
+	      end_reason_name(r.end.reason), r.end.exit_code, buf_str(&r.out));
+	/* With what the directories of its layers take. */
+	claim(r.end.hits.of[HIT_DISK].limit >= DISK_MIB * MIB &&
+		  r.end.hits.of[HIT_DISK].limit < (DISK_MIB + 1) * MIB,
+	      "and how large it is", "%" PRIu64, r.end.hits.of[HIT_DISK].limit);
+	buf_free(&r.out);
+	sh("after-disk",
+	   "rm /workspace/x && dd if=/dev/zero of=/workspace/y bs=1M count=8 "
+	   "2>/dev/null && echo room",
+	   &r);
+	claim(strcmp(buf_str(&r.out), "room\n") == 0,
+	      "what is removed is room again", "%s", buf_str(&r.out));
+	buf_free(&r.out);
+}
+
 static void cpu_is_limited(void)
 {
 	int64_t before = number_of("cpu.stat", "usage_usec"), used;
@@ -268,6 +294,7 @@ int main(int argc, char **argv)
 	memory_is_limited();
 	processes_are_limited();
 	leaves_are_delegated_and_killed();
+	disk_is_limited();
 	cpu_is_limited();
 	a_command_runs("end", "the sandbox lives on to the end");
 	a_destroyed_sandbox_leaves_nothing();
