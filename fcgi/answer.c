@@ -1,8 +1,12 @@
+#include <errno.h>
+#include <fastcgi.h>
 #include <fcgiapp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "fcgi/answer.h"
@@ -11,8 +15,13 @@
 
 #define HEADERS_MAX (16U * KIB)
 
-/* As much as goes into a socket that can be written to. */
-#define PUT_MAX (32U * KIB)
+/*
+ * What is large goes to nginx in records of our own: libfcgi sends 8 KiB at a
+ * time, and wakes nginx each time.
+ */
+#define RECORD_MAX 65528U /* a multiple of 8, which needs no padding */
+#define RECORDS 16
+#define RAW_MIN (32U * KIB)
 
 /*
  * A client that does not take its answer is a long wait: the calls of others
@@ -20,26 +29,110 @@
  */
 static bool answer_waits(struct request *rq)
 {
-	struct pollfd p = {.fd = rq->client_fd, .events = POLLOUT};
 	struct errinfo e;
 
-	if (rq->is_long || rq->client_fd < 0 || poll(&p, 1, 0) != 0)
+	if (rq->is_long || rq->client_fd < 0)
 		return true;
 	route_park(rq);
 	return pool_long(rq, &e) == ERR_NONE;
 }
 
+static ssize_t answer_some(struct request *rq, struct msghdr *h)
+{
+	for (;;) {
+		bool wait = rq->is_long || rq->client_fd < 0;
+		ssize_t n = sendmsg(rq->fcgi->ipcFd, h,
+				    wait ? MSG_NOSIGNAL
+					 : MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n >= 0)
+			return n;
+		if (errno != EINTR &&
+		    (wait || errno != EAGAIN || !answer_waits(rq)))
+			return -1;
+	}
+}
+
+static bool answer_send(struct request *rq, struct iovec *v, int n)
+{
+	while (n > 0) {
+		struct msghdr h = {.msg_iov = v, .msg_iovlen = (size_t)n};
+		ssize_t sent = answer_some(rq, &h);
+
+		if (sent < 0)
+			return false;
+		while (n > 0 && (size_t)sent >= v->iov_len) {
+			sent -= (ssize_t)v->iov_len;
+			v++;
+			n--;
+		}
+		if (n > 0) {
+			v->iov_base = (char *)v->iov_base + sent;
+			v->iov_len -= (size_t)sent;
+		}
+	}
+	return true;
+}
+
+/* As many records as fit into one call; the bytes that went. */
+static size_t answer_records(struct request *rq, const char *p, size_t n)
+{
+	FCGI_Header heads[RECORDS];
+	struct iovec v[2 * RECORDS];
+	size_t at = 0;
+	int count = 0;
+
+	for (int i = 0; i < RECORDS && at < n; i++) {
+		size_t len = n - at < RECORD_MAX ? n - at : RECORD_MAX;
+		int id = rq->fcgi->requestId;
+
+		heads[i] = (FCGI_Header){
+		    .version = FCGI_VERSION_1,
+		    .type = FCGI_STDOUT,
+		    .requestIdB1 = (unsigned char)(id >> 8),
+		    .requestIdB0 = (unsigned char)id,
+		    .contentLengthB1 = (unsigned char)(len >> 8),
+		    .contentLengthB0 = (unsigned char)len,
+		};
+		v[count++] = (struct iovec){&heads[i], sizeof(heads[i])};
+		/* sendmsg does not write through iov_base. */
+		memcpy(&v[count].iov_base, &(const char *){p + at},
+		       sizeof(char *));
+		v[count++].iov_len = len;
+		at += len;
+	}
+	if (answer_send(rq, v, count))
+		return at;
+	rq->broken = true;
+	/* Nothing may follow half a record. */
+	shutdown(rq->fcgi->ipcFd, SHUT_RDWR);
+	return at;
+}
+
+/* What libfcgi sends fits into a socket that can be written to. */
+static bool answer_room(struct request *rq)
+{
+	struct pollfd p = {.fd = rq->client_fd, .events = POLLOUT};
+
+	return rq->is_long || rq->client_fd < 0 || poll(&p, 1, 0) != 0 ||
+	       answer_waits(rq);
+}
+
 static void answer_put(struct request *rq, const char *p, size_t n)
 {
-	while (n > 0 && !rq->broken) {
-		size_t part = n < PUT_MAX ? n : PUT_MAX;
+	if (n >= RAW_MIN && !rq->broken &&
+	    (!answer_room(rq) || FCGX_FFlush(rq->fcgi->out) != 0))
+		rq->broken = true;
+	while (n >= RAW_MIN && !rq->broken) {
+		size_t sent = answer_records(rq, p, n);
 
-		if (!answer_waits(rq) ||
-		    FCGX_PutStr(p, (int)part, rq->fcgi->out) != (int)part)
-			rq->broken = true;
-		p += part;
-		n -= part;
+		p += sent;
+		n -= sent;
 	}
+	if (n > 0 && !rq->broken &&
+	    (!answer_room(rq) ||
+	     FCGX_PutStr(p, (int)n, rq->fcgi->out) != (int)n))
+		rq->broken = true;
 }
 
 static const char *answer_reason(int status)

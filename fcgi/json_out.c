@@ -18,14 +18,38 @@ void json_out_free(struct json_out *o)
 		buf_free(&o->b);
 }
 
+/* In eight bytes, the high bit of each that may be c. */
+#define EACH(c) (UINT64_C(0x0101010101010101) * (c))
+#define BELOW(w, c) (((w)-EACH(c)) & ~(w)&EACH(0x80))
+#define EQUAL(w, c) BELOW((w) ^ EACH(c), 1)
+
+/* How many bytes, eight at a time, surely need no escape. */
+static size_t json_out_plain(const char *p, size_t n)
+{
+	size_t i = 0;
+
+	for (uint64_t w; n - i >= sizeof(w); i += sizeof(w)) {
+		memcpy(&w, p + i, sizeof(w));
+		if ((BELOW(w, 0x20) | EQUAL(w, '"') | EQUAL(w, '\\') |
+		     EQUAL(w, 0x7f)) != 0)
+			break;
+	}
+	return i;
+}
+
 /* ${p} has only valid UTF-8. */
 static void json_out_escape(struct buf *b, const char *p, size_t n)
 {
 	size_t from = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)p[i];
+		unsigned char c;
 
+		if (i % 8 == 0 || i == from)
+			i += json_out_plain(p + i, n - i);
+		if (i == n)
+			break;
+		c = (unsigned char)p[i];
 		if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
 			continue;
 		buf_add(b, p + from, i - from);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <json-c/json.h>
 
 #include "base/own.h"
 #include "fcgi/json_in.h"
@@ -48,6 +49,36 @@ static void every_byte_gives_valid_json(void **state)
 	assert_true(json_out_ok(&o));
 	assert_true(utf8_ok(o.b.data, o.b.len));
 	assert_int_equal(json_in_parse(&in, o.b.data, o.b.len, &e), ERR_NONE);
+}
+
+/* Every two bytes of one, at each place of a text that is read by eights. */
+static void every_byte_is_escaped_wherever_it_stands(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 0x80; c++)
+		for (size_t at = 0; at < 19; at++) {
+			OWN(json_out_free)
+			struct json_out o = JSON_OUT_INIT(1000);
+			OWN(json_in_free) struct json_in in = {0};
+			struct errinfo e;
+			char text[20];
+
+			memset(text, 'x', sizeof(text));
+			text[at] = text[at + 1] = (char)c;
+			json_out_object(&o, NULL);
+			json_out_textn(&o, "a", text, sizeof(text));
+			json_out_end(&o);
+			assert_true(json_out_ok(&o));
+			for (size_t i = 0; i < o.b.len; i++)
+				assert_in_range(o.b.data[i], 0x20, 0x7e);
+			assert_int_equal(
+			    json_in_parse(&in, o.b.data, o.b.len, &e),
+			    ERR_NONE);
+			assert_memory_equal(
+			    json_object_get_string(
+				json_object_object_get(in.root, "a")),
+			    text, sizeof(text));
+		}
 }
 
 static void base64_has_the_exact_bytes(void **state)
@@ -104,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(objects_and_arrays_nest),
 	    cmocka_unit_test(every_byte_gives_valid_json),
+	    cmocka_unit_test(every_byte_is_escaped_wherever_it_stands),
 	    cmocka_unit_test(base64_has_the_exact_bytes),
 	    cmocka_unit_test(a_value_is_written_anew),
 	    cmocka_unit_test(a_time_is_iso_with_milliseconds),
