@@ -15,12 +15,25 @@ void id_init(void)
 	must(sodium_init() >= 0);
 }
 
+/* One call to the kernel for all of it, but for bad luck: of a byte that would
+ * favour the alphabet's first letters another is taken. */
 static void id_random(char *out, size_t n, const char *alphabet)
 {
-	uint32_t size = (uint32_t)strlen(alphabet);
+	unsigned size = (unsigned)strlen(alphabet), fair = 256 / size * size;
+	unsigned char raw[32];
+	size_t left = 0;
 
-	for (size_t i = 0; i < n; i++)
-		out[i] = alphabet[randombytes_uniform(size)];
+	for (size_t i = 0; i < n;) {
+		unsigned char c;
+
+		if (left == 0) {
+			randombytes_buf(raw, sizeof(raw));
+			left = sizeof(raw);
+		}
+		c = raw[--left];
+		if (c < fair)
+			out[i++] = alphabet[c % size];
+	}
 	out[n] = '\0';
 }
 

@@ -6,6 +6,9 @@
 #include "base/own.h"
 #include "base/wire.h"
 
+#define FILL_FIRST 4096U
+#define FILL_BYTES (66U * 1024) /* what a pipe holds, and its heads */
+
 /* ---- payloads ---- */
 
 void wire_u8(struct buf *b, uint8_t v)
@@ -160,8 +163,9 @@ bool wire_in_done(const struct wire_in *in)
 void wire_rx_init(struct wire_rx *rx, size_t payload_max)
 {
 	*rx = (struct wire_rx){
-	    .in = BUF_INIT(payload_max + WIRE_HEAD_LEN + 65536),
+	    .in = BUF_INIT(payload_max + WIRE_HEAD_LEN + FILL_BYTES),
 	    .payload_max = payload_max,
+	    .room = FILL_FIRST,
 	};
 	for (int i = 0; i < WIRE_FDS_MAX; i++)
 		rx->msg.fds[i] = -1;
@@ -227,7 +231,7 @@ enum err wire_rx_fill(struct wire_rx *rx, int fd, bool *more, struct errinfo *e)
 			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
 	ssize_t n;
-	size_t room = 65536;
+	size_t room = rx->room;
 
 	*more = false;
 	wire_rx_release(rx);
@@ -253,6 +257,9 @@ enum err wire_rx_fill(struct wire_rx *rx, int fd, bool *more, struct errinfo *e)
 		return err_set(e, ERR_PEER, 0, "too many descriptors");
 	if (n == 0)
 		return err_set(e, ERR_PEER, 0, "end of stream");
+	/* Most say little, and a large buffer is mapped and unmapped. */
+	if ((size_t)n == rx->room)
+		rx->room = FILL_BYTES;
 	buf_grow(&rx->in, (size_t)n);
 	*more = true;
 	return ERR_NONE;

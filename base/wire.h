@@ -83,6 +83,7 @@ struct wire_rx {
 	struct buf in;
 	size_t at; /* where the next frame starts in in */
 	size_t payload_max;
+	size_t room; /* for one read */
 	int fds[WIRE_FDS_QUEUE];
 	int nfds;
 	struct wire_msg msg;
