@@ -120,13 +120,11 @@ static bool child_cwd(const struct init_spawn *s)
 	return !s->strict_cwd && chdir("/") == 0;
 }
 
+/* Init ignores none, and its handlers are not the child's: init_main.c. */
 static void child_signals(void)
 {
-	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
-	for (int i = 1; i < NSIG; i++)
-		sigaction(i, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }

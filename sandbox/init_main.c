@@ -261,11 +261,22 @@ static void on_keeper(void *arg, uint32_t events)
 	}
 }
 
+/* For the children: what is ignored would be so in each program. */
+static void init_ignore_none(void)
+{
+	struct sigaction dfl = {.sa_handler = SIG_DFL};
+
+	for (int i = 1; i < NSIG; i++)
+		sigaction(i, &dfl, NULL);
+}
+
 int main(void)
 {
 	struct init in = {0};
 	sigset_t all;
 	int fd;
+
+	init_ignore_none();
 
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	fcntl(INIT_FD_KEEPER, F_SETFD, FD_CLOEXEC);

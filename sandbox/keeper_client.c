@@ -36,7 +36,8 @@ static void client_close(struct client *c)
 	struct client **p = &k->clients;
 	int fd = c->watch.fd;
 
-	for (struct exec *x = k->execs; x != NULL; x = x->next)
+	for (struct exec *x = c->starts > 0 ? k->execs : NULL; x != NULL;
+	     x = x->next)
 		if (x->starter == c)
 			x->starter = NULL;
 	while (c->attaches != NULL) {
@@ -89,6 +90,20 @@ void client_say(struct client *c, uint16_t type, uint32_t tag,
 		return;
 	}
 	client_flush(c);
+}
+
+void client_starts(struct client *c, struct exec *x, uint32_t tag)
+{
+	x->starter = c;
+	x->starter_tag = tag;
+	c->starts++;
+}
+
+void client_started(struct client *c, uint32_t tag, const struct buf *payload)
+{
+	client_say(c, KM_STARTED, tag, payload);
+	if (c != NULL)
+		c->starts--;
 }
 
 void client_hand(struct client *c, uint16_t type, uint32_t tag, int *fds, int n)

@@ -24,6 +24,12 @@ void client_accept(struct keeper *k);
 void client_say(struct client *c, uint16_t type, uint32_t tag,
 		const struct buf *payload);
 
+/** client_starts(c, x, tag): ${c} waits for ${x}'s STARTED. */
+void client_starts(struct client *c, struct exec *x, uint32_t tag);
+
+/** client_started(c, tag, payload): STARTED, to the starter if it is there. */
+void client_started(struct client *c, uint32_t tag, const struct buf *payload);
+
 /** client_hand(c, type, tag, fds, n): A frame with descriptors. Owns: they
  * are gone after it in any case. */
 void client_hand(struct client *c, uint16_t type, uint32_t tag, int *fds,

@@ -165,7 +165,8 @@ static void exec_verdict(const struct exec *x, struct keeper_end *end)
 	struct keeper_hits hits = {0};
 	int code = x->signalled ? 128 + (int)x->status : (int)x->status;
 
-	usage_hits(u, &x->from, NULL, &hits);
+	if (code == 128 + SIGKILL)
+		usage_hits(u, &x->from, NULL, &hits);
 	*end = (struct keeper_end){
 	    .exit_code = code,
 	    .signal = x->signalled ? (uint8_t)x->status : 0,
@@ -176,7 +177,7 @@ static void exec_verdict(const struct exec *x, struct keeper_end *end)
 		end->exit_code = EXIT_TIMED_OUT;
 	if (x->kill_reason != END_NONE)
 		end->reason = x->kill_reason;
-	else if (hits.of[HIT_MEMORY].hits > 0 && code == 128 + SIGKILL)
+	else if (hits.of[HIT_MEMORY].hits > 0)
 		end->reason = END_OUT_OF_MEMORY;
 	else if ((!x->signalled || code == 128 + SIGBUS) && code != 0 &&
 		 usage_disk_full(u))
@@ -228,7 +229,7 @@ void exec_spawned(struct exec *x, uint32_t pid)
 	x->state = EXEC_RUNNING;
 	x->pid = pid;
 	wire_u32(&b, pid);
-	client_say(x->starter, KM_STARTED, x->starter_tag, &b);
+	client_started(x->starter, x->starter_tag, &b);
 	x->starter = NULL;
 	client_wake(x);
 	if (x->kind != EXEC_FS)

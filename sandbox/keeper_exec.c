@@ -21,7 +21,7 @@
 #define RING_BYTES_MAX (64U << 20)
 #define STALL_MS 10000
 #define TRIM_BYTES (1U << 20)
-#define DRAIN_READS 256 /* 8 MiB: more is a survivor's, not the program's */
+#define DRAIN_READS 128 /* 8 MiB: more is a survivor's, not the program's */
 
 /* ---- the table ---- */
 

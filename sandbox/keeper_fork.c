@@ -45,8 +45,7 @@ void fork_told(struct exec *x, struct client *c, uint32_t tag, uint32_t pid)
 		client_say(c, KM_OK, tag, NULL);
 		return;
 	}
-	x->starter = c;
-	x->starter_tag = tag;
+	client_starts(c, x, tag);
 	wire_u32(&b, pid);
 	init_link_send(x->keeper, IM_ADOPT, x->tag, &b);
 }

@@ -7,7 +7,7 @@
 #include "sandbox/keeper_kernel.h"
 #include "sandbox/keeper_pipe.h"
 
-#define READ_BYTES 32768
+#define READ_BYTES 65536 /* what a pipe holds */
 
 /*
  * A program that writes many small pieces in quick succession is read every

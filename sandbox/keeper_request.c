@@ -60,8 +60,7 @@ static bool attach_starter(struct client *c, struct exec *x, uint32_t tag,
 {
 	struct attach *a;
 
-	x->starter = c;
-	x->starter_tag = tag;
+	client_starts(c, x, tag);
 	if ((flags & KF_ATTACH) == 0)
 		return true;
 	a = client_attach(c, x, tag, 0);

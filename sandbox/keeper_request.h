@@ -11,6 +11,7 @@ struct client {
 	struct wire_rx rx;
 	struct wire_tx tx;
 	struct attach *attaches;
+	unsigned starts; /* executions that may have it as starter */
 	bool subscribed; /* the recorder */
 	uint32_t subscribe_tag;
 	bool broken; /* shut down; the loop will close it */
