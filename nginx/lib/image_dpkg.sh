@@ -22,6 +22,22 @@ write_users() {
 	chmod 0640 "$etc/shadow" "$etc/gshadow"
 }
 
+# Debian's defaults, which its package makes when it is installed: su, chfn and
+# with them adduser need these. A machine's own may know of other services.
+write_pam() {
+	local pam=$root/etc/pam.d kind
+	[[ -d /usr/share/pam ]] || return 0
+	mkdir -p "$pam"
+	for kind in account auth password session; do
+		cat >"$pam/common-$kind" <<-END
+		$kind [success=1 default=ignore] pam_unix.so
+		$kind requisite pam_deny.so
+		$kind required pam_permit.so
+		END
+	done
+	cp "$pam/common-session" "$pam/common-session-noninteractive"
+}
+
 # Packages that are installed whole; what waits for a trigger here would stop
 # apt in each sandbox.
 installed_packages() {
@@ -122,6 +138,9 @@ write_apt() {
 	printf '%s\n' force-confdef force-confold force-unsafe-io \
 		>"$root/etc/dpkg/dpkg.cfg.d/sandbox"
 	write_debconf
+	write_pam
+	[[ ! -e $root/etc/dpkg/origins/debian ]] ||
+		ln -sf debian "$root/etc/dpkg/origins/default"
 	# Daemons start when they are told to, not when they are installed.
 	mkdir -p "$new/host-usr/sbin"
 	printf '#!/bin/sh\nexit 101\n' >"$new/host-usr/sbin/policy-rc.d"

@@ -65,7 +65,9 @@ Maintainer: Nobody <nobody@ok.example>
             # What usual packages do: users, owners, modes, links.
             'postinst': '''\
                 adduser --system --group --no-create-home \\
-                    --home /nonexistent wtest >/dev/null
+                    --gecos "A test,,," --home /nonexistent wtest >/dev/null
+                su -s /bin/sh -c 'test "$(id -un)" = wtest' wtest
+                runuser -u wtest -- test ! -w /etc
                 chown wtest:adm /var/lib/wtest
                 chmod 2750 /var/lib/wtest
                 chown man:www-data /var/lib/wtest/state

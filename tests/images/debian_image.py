@@ -1,5 +1,6 @@
 """A Debian with apt, as debootstrap makes it, but of what this machine has: so
 no mirror is asked. Packages that are essential, apt, and what they need."""
+import glob
 import os
 import re
 import shutil
@@ -101,6 +102,10 @@ def compose(dir_):
                     f'{root}/var/lib/dpkg/alternatives', dirs_exist_ok=True)
     shutil.copytree('/etc/alternatives', f'{root}/etc/alternatives',
                     symlinks=True, dirs_exist_ok=True)
+    # Made by a package when it is installed, as those above.
+    for path in glob.glob('/etc/pam.d/common-*'):
+        os.makedirs(f'{root}/etc/pam.d', exist_ok=True)
+        shutil.copy(path, f'{root}/etc/pam.d')
     for name in MERGED:
         if os.path.islink(f'/{name}'):
             os.symlink(f'usr/{name}', f'{root}/{name}')
