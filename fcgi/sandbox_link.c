@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
-#include "fcgi/image.h"
 #include "fcgi/pool.h"
 #include "fcgi/preview_socket.h"
 #include "fcgi/sandbox_limit.h"
@@ -205,7 +204,10 @@ static enum err link_boot(struct request *rq, struct errinfo *e)
 
 	rq->start_us += link_now_us() - from;
 	if (link_no_image(r, &why))
-		return image_unknown(rq, e);
+		return err_http_fail(rq, e, HTTP_IMAGE_NOT_FOUND,
+				     "The sandbox' image %s is not there any "
+				     "more",
+				     s->image);
 	if (r != ERR_NONE) {
 		log_line(LOG_ERROR, "%s: start of %s: %s: %s", rq->id, s->id,
 			 err_name(r), why.text);

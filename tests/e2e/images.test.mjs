@@ -13,7 +13,8 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { uniqueName, useStack } from './stack.mjs';
+import { keepersOf } from './lib/hostproc.mjs';
+import { uniqueName, until, useStack } from './stack.mjs';
 
 const stack = useStack();
 const limit = { timeout: 120_000 };
@@ -212,5 +213,21 @@ describe('images', { skip }, () => {
 			await stack.warren('image', 'remove', name, '--force'),
 			/1 sandbox is without an image now/);
 		await assert.rejects(make(t, name), { httpStatus: 400 });
+
+		/* Once it has ended it cannot start again; with the image it can. */
+		await sandbox.writeFile('/workspace/kept', 'kept');
+		for (const pid of keepersOf((await sandbox.getInfo()).id))
+			process.kill(pid, 'SIGKILL');
+		await until(20_000, 'it has ended', async () =>
+			(await sandbox.getInfo()).state === 'stopped');
+		await assert.rejects(sandbox.exec('true', SHELL), {
+			httpStatus: 409, code: 'IMAGE_NOT_FOUND',
+			message: new RegExp(`image ${name} is not there any more`),
+		});
+		await importImage(name, path.join(dir, 'small.tar'));
+		assert.equal((await sandbox.exec('cat kept', SHELL)).stdout,
+			'kept');
+		await sandbox.destroy();
+		await stack.warren('image', 'remove', name);
 	});
 });
