@@ -81,6 +81,7 @@ function summary({ Row, ours, floor }) {
 		row: Row.label,
 		p50,
 		p95: quantile(ours, 0.95),
+		p99: quantile(ours, 0.99),
 		floor50,
 		ratio: p50 / floor50,
 		target: Row.target ?? (Row.ratio && Row.ratio * floor50),
@@ -91,10 +92,10 @@ function summary({ Row, ours, floor }) {
 function table(lines) {
 	const ms = (value) => value === undefined ? '' : value.toFixed(2);
 	const cells = [
-		['row', 'p50 ms', 'p95 ms', 'floor ms', 'ratio', 'target',
+		['row', 'p50 ms', 'p95 ms', 'p99 ms', 'floor ms', 'ratio', 'target',
 			'floor is'],
 		...lines.map((line) => [line.row, ms(line.p50), ms(line.p95),
-			ms(line.floor50), ms(line.ratio), ms(line.target),
+			ms(line.p99), ms(line.floor50), ms(line.ratio), ms(line.target),
 			line.floor]),
 	];
 	const widths = cells[0].map((_, i) =>

@@ -86,6 +86,41 @@ class Exec extends Warm {
 	}
 }
 
+class ExecSession extends Exec {
+	static label = 'exec `true`, in a session';
+	static target = 3;
+
+	ours() {
+		return msOf(() => this.sandbox.exec('true', 'bench'));
+	}
+}
+
+class Output extends Warm {
+	static label = 'exec, 1 MB of stdout';
+	static floorLabel = 'posix_spawn of the same + ping';
+	static target = 8;
+	static command = 'head -c 1000000 /dev/zero | tr "\\0" x';
+
+	async open() {
+		await super.open();
+		this.spawn = new SpawnFloor(this.bench.spawnFloor, '/bin/bash',
+			'-c', Output.command);
+	}
+
+	ours() {
+		return msOf(() => this.sandbox.exec(Output.command));
+	}
+
+	async floor() {
+		return await this.spawn.measure() + await this.ping();
+	}
+
+	async close() {
+		this.spawn.close();
+		await super.close();
+	}
+}
+
 class Create extends Exec {
 	static label = 'create a sandbox + first command';
 	static target = 10;
@@ -276,6 +311,6 @@ class File extends Warm {
 	}
 }
 
-export const rows = [Ping, Exec, Create, NewContext, NewNodeContext,
+export const rows = [Ping, Exec, ExecSession, Output, Create, NewContext, NewNodeContext,
 	WarmRun, FirstTable, FirstPlot,
 	Preview, PreviewLarge, PreviewBatch, File];

@@ -42,9 +42,9 @@ class Sandbox {
 		return this.#connection.send('GET', `${this.#path}/api/ping`);
 	}
 
-	async exec(command) {
+	async exec(command, sessionId = '__DISABLE_SESSION__') {
 		const result = await this.#post('execute',
-			{ command, sessionId: '__DISABLE_SESSION__' });
+			{ command, sessionId });
 
 		if (result.exitCode !== 0)
 			throw new Error(`${command}: ${result.stderr}`);
