@@ -187,7 +187,7 @@ def _name_at(axes, axis, at):
     if names:
         near, name = min(names, key=lambda pair: abs(pair[0] - at))
         if name and abs(near - at) < 0.5:
-            return loose(name)
+            return loose(str(name))
     value = _values(axes, axis, [at])[0]
     return f"{value:g}" if isinstance(value, float) else value
 
