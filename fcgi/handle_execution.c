@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
+#include "fcgi/code_context.h"
 #include "fcgi/exec_hits.h"
 #include "fcgi/exec_status.h"
 #include "fcgi/exec_tell.h"
@@ -224,12 +225,15 @@ static enum err execution_idle(void *ctx, struct errinfo *e)
 	return sse_beat(&t->sse, e);
 }
 
-enum err execution_events(struct request *rq, struct errinfo *e)
+/* ${end} NULL: what it was is not known if the keeper does not know it. */
+static enum err execution_follow(struct request *rq, const char *id,
+				 const struct node_end *end, struct errinfo *e)
 {
-	OWN(node_execution_free) struct node_execution x = {0};
+	static const struct node_end gone = {.reason = END_SANDBOX_GONE};
 	struct exec_tell t = {0};
 	struct follow f = {.rq = rq,
 			   .live = true,
+			   .id = id,
 			   .event = execution_event,
 			   .gap = execution_gap,
 			   .idle = execution_idle,
@@ -237,20 +241,37 @@ enum err execution_events(struct request *rq, struct errinfo *e)
 	enum err r = sse_after(rq, &f.after, e);
 
 	if (r == ERR_NONE)
-		r = execution_find(rq, &x, e);
-	if (r == ERR_NONE)
 		r = exec_tell_encoding(rq, &t, e);
 	if (r == ERR_NONE)
 		r = sse_begin(&t.sse, rq, e);
 	if (r != ERR_NONE)
 		return r;
-	f.id = x.id;
 	r = follow_run(&f, e);
-	if (r == ERR_NONE && f.how == FOLLOW_GONE) {
-		struct node_end gone = {.reason = END_SANDBOX_GONE};
-
-		r = execution_end(&t, x.state == NODE_ENDED ? &x.end : &gone, 0,
-				  e);
-	}
+	if (r == ERR_NONE && f.how == FOLLOW_GONE)
+		r = execution_end(&t, end != NULL ? end : &gone, 0, e);
 	return link_client_gone(e) ? ERR_NONE : r;
+}
+
+enum err execution_events(struct request *rq, struct errinfo *e)
+{
+	OWN(node_execution_free) struct node_execution x = {0};
+	enum err r = execution_find(rq, &x, e);
+
+	if (r != ERR_NONE)
+		return r;
+	return execution_follow(rq, x.id, x.state == NODE_ENDED ? &x.end : NULL,
+				e);
+}
+
+enum err context_log(struct request *rq, struct errinfo *e)
+{
+	OWN(node_context_free) struct node_context ctx = {0};
+	enum err r = link_find(rq, e);
+
+	if (r == ERR_NONE)
+		r = code_context_get(rq, route_param(rq, "id"), &ctx, e);
+	if (r != ERR_NONE)
+		return r;
+	return execution_follow(rq, ctx.kernel,
+				ctx.state == NODE_ENDED ? &ctx.end : NULL, e);
 }

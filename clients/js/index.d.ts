@@ -268,6 +268,8 @@ export interface RunCodeStreamOptions {
 	/** Default: one of the language, made by the first call. */
 	context?: CodeContext | string;
 	/** Default: python. */
+	/** Of this run alone. */
+	cwd?: string;
 	language?: Language;
 	timeout?: number;
 	envVars?: Record<string, string>;

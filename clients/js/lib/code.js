@@ -118,6 +118,7 @@ function openRun(api, contextId, code, options) {
 		language: options.language,
 		timeout_ms: options.timeout,
 		env_vars: options.envVars,
+		cwd: options.cwd,
 		onDisconnect: options.onDisconnect,
 	}, { signal: options.signal });
 }
