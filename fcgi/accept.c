@@ -22,7 +22,6 @@
 #include "fcgi/accept.h"
 #include "fcgi/pool.h"
 
-#define CLIENT_SLOW_S 60
 #define EVENTS_MAX 64
 #define FDS_MAX 65536
 #define LOOK_MS 100
@@ -74,7 +73,7 @@ static bool accept_idle(int op, int fd)
  */
 static bool accept_new(void)
 {
-	struct timeval slow = {.tv_sec = CLIENT_SLOW_S};
+	struct timeval slow = {.tv_sec = ACCEPT_SLOW_MS / 1000};
 	int fd = accept4(accept_state.listen_fd, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd < 0) {

@@ -15,6 +15,9 @@
 /* After SIGTERM, what still runs may take so long. */
 #define ACCEPT_DRAIN_MS 60000
 
+/* No client may block a read or a write for longer. */
+#define ACCEPT_SLOW_MS 60000
+
 /**
  * accept_block_signals():
  * Before any thread starts: they are read from a descriptor, so libfcgi's

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import http from 'node:http';
+import net from 'node:net';
 import { test } from 'node:test';
 
 import { parseSSEStream } from '../../clients/js/index.js';
@@ -374,3 +375,27 @@ test('a tenant whose readers take nothing holds up no other', limit,
 			response.destroy();
 		assert.ok(held < 2.5 * 1024 * MIB, `${held / MIB} MiB`);
 	});
+
+test('bodies that never come, of nobody, hold up nobody', limit, async (t) => {
+	const { host, port } = addressOf(stack.url);
+	const count = 600; /* more than workers have threads for calls */
+	const head = 'POST /v1/sandboxes/x/files/a HTTP/1.1\r\n' +
+		'Host: localhost\r\nContent-Length: 900000\r\n\r\nx';
+	let told = 0;
+	const sockets = Array.from({ length: count }, () => {
+		const socket = net.connect(port, host, () => socket.write(head));
+
+		socket.on('error', () => {});
+		socket.once('data', () => told++);
+		return socket;
+	});
+
+	t.after(() => sockets.forEach((socket) => socket.destroy()));
+	await until(30_000, 'all to be refused', async () => {
+		const { status } = await within(10_000, 'another\'s call',
+			stack.call('GET', '/v1/sandboxes'));
+
+		assert.equal(status, 200);
+		return told === count;
+	});
+});
