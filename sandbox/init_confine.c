@@ -29,6 +29,7 @@ static bool caps_set(uint64_t permitted, uint64_t inheritable)
 	return syscall(SYS_capset, &h, d) == 0;
 }
 
+/* Ambient ones are among the inheritable, by the kernel: there are none. */
 static bool caps_are(uint64_t want)
 {
 	struct __user_cap_header_struct h = {
@@ -37,6 +38,7 @@ static bool caps_are(uint64_t want)
 
 	if (syscall(SYS_capget, &h, d) != 0)
 		return false;
+	errno = EPERM;
 	for (int i = 0; i < 2; i++) {
 		uint32_t w = (uint32_t)(want >> (32 * i));
 
@@ -45,15 +47,29 @@ static bool caps_are(uint64_t want)
 		if (d[i].inheritable != 0)
 			return false;
 	}
-	errno = EPERM;
+	errno = 0;
+	return true;
+}
+
+/*
+ * Nothing but ${keep} is in the bounding set: each is read, and read again if
+ * it had to be dropped, which init's children need for few.
+ */
+static bool caps_bound(uint64_t keep)
+{
 	for (int c = 0; c <= CAP_LAST; c++) {
+		bool kept = (keep & CAP_BIT(c)) != 0;
 		int bounded = prctl(PR_CAPBSET_READ, c, 0, 0, 0);
 
 		if (bounded < 0)
-			break;
-		if (bounded != ((want & CAP_BIT(c)) != 0))
-			return false;
-		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, c, 0, 0) != 0)
+			break; /* past the kernel's last capability */
+		if (bounded == 1 && !kept) {
+			if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) != 0)
+				return false;
+			bounded = prctl(PR_CAPBSET_READ, c, 0, 0, 0);
+		}
+		errno = EPERM;
+		if (bounded != kept)
 			return false;
 	}
 	errno = 0;
@@ -94,12 +110,8 @@ bool init_confine_child(uint8_t user, bool fs)
 
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
 		return false;
-	for (int c = 0; c <= CAP_LAST; c++) {
-		if ((keep & CAP_BIT(c)) != 0)
-			continue;
-		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) != 0)
-			break; /* past the kernel's last capability */
-	}
+	if (!caps_bound(keep))
+		return false;
 	if (setgroups(0, NULL) != 0 || setresgid(id, id, id) != 0 ||
 	    setresuid(id, id, id) != 0)
 		return false;
