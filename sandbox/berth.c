@@ -15,6 +15,7 @@
 
 #include "base/own.h"
 #include "sandbox/berth.h"
+#include "sandbox/inject.h"
 #include "sandbox/limits.h"
 
 #define STACK_BYTES 32768
@@ -55,7 +56,7 @@ static int make_net(int proc)
 
 	if (home < 0 || unshare(CLONE_NEWNET) < 0)
 		return -1;
-	if (fit_net(proc) == 0)
+	if (!inject_at(INJECT_BERTH_NET) && fit_net(proc) == 0)
 		net = openat(proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
 	must(setns(home, CLONE_NEWNET) == 0);
 	return STEAL_FD(net);
@@ -130,6 +131,8 @@ __attribute__((no_sanitize_address)) static int making_main(void *arg)
 /* All at once: each has to wait for its process to run. */
 static bool making_begin(struct making *m)
 {
+	static const enum inject_point points[MAKE_COUNT] = {
+	    [MAKE_USER] = INJECT_BERTH_USER, [MAKE_DISK] = INJECT_BERTH_DISK};
 	static _Alignas(16) char stacks[MAKE_COUNT][STACK_BYTES];
 	int fds[2];
 
@@ -146,8 +149,10 @@ static bool making_begin(struct making *m)
 		one->said = fds[0];
 		one->say = fds[1];
 		one->hold = m->hold;
-		one->pid = clone(making_main, stacks[i] + STACK_BYTES,
-				 CLONE_VM | SIGCHLD, one);
+		one->pid = inject_at(points[i])
+			       ? -1
+			       : clone(making_main, stacks[i] + STACK_BYTES,
+				       CLONE_VM | SIGCHLD, one);
 		close(fds[1]);
 		if (one->pid < 0)
 			return false;
@@ -164,7 +169,7 @@ static int making_end(const struct making *m, int which, const char *map)
 	if (read(one->said, &c, 1) != 1)
 		return -1;
 	snprintf(path, sizeof(path), "%d/uid_map", (int)one->pid);
-	if (put_file(m->proc, path, map) < 0)
+	if (inject_at(INJECT_BERTH_MAP) || put_file(m->proc, path, map) < 0)
 		return -1;
 	snprintf(path, sizeof(path), "%d/gid_map", (int)one->pid);
 	if (put_file(m->proc, path, map) < 0)

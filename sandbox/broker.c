@@ -12,6 +12,8 @@
 #include "base/own.h"
 #include "sandbox/broker.h"
 #include "sandbox/broker_place.h"
+#include "sandbox/host.h"
+#include "sandbox/inject.h"
 #include "sandbox/live.h"
 #include "sandbox/role.h"
 #include "sandbox/zygote.h"
@@ -84,14 +86,18 @@ static enum err watch_signals(struct broker *b, struct errinfo *e)
 
 static enum err open_parts(struct broker *b, int *programs, struct errinfo *e)
 {
-	enum err r = broker_find_users(b, e);
+	enum err r = host_prepare(b->conf.core_handler, e);
 
+	if (r == ERR_NONE)
+		r = broker_find_users(b, e);
 	if (r == ERR_NONE)
 		r = broker_open_data(b, e);
 	if (r == ERR_NONE)
 		r = broker_make_run(b, e);
 	if (r == ERR_NONE)
 		r = broker_lock_run(b, e);
+	if (r == ERR_NONE)
+		inject_open(b->run);
 	if (r == ERR_NONE)
 		r = broker_open_programs(b, programs, e);
 	if (r == ERR_NONE)
@@ -125,7 +131,6 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 	snprintf(b->point, sizeof(b->point), "%s/mnt", conf->run);
 	snprintf(b->empty, sizeof(b->empty), "%s/empty", conf->run);
 	snprintf(mount_dir, sizeof(mount_dir), "%s/cgroup", conf->run);
-	broker_check_cores();
 	r = open_parts(b, &programs, e);
 	if (r == ERR_NONE)
 		r = cgroup_root_open(&b->cgroups, b->instance, mount_dir, e);

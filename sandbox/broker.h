@@ -32,6 +32,7 @@ struct broker_conf {
 	const char *port;
 	int workers;
 	uint32_t disk_overcommit; /* see disk.h; at least 1 */
+	bool core_handler;        /* see host.h; allowed */
 };
 
 struct role {

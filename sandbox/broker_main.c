@@ -13,7 +13,10 @@
 static const char usage[] =
     "usage: warrend [--data DIR] [--run DIR] [--domain NAME] [--port N]\n"
     "               [--workers N] [--disk-overcommit N]\n"
+    "               [--allow-core-handler]\n"
     "N times what is free on the disk (10) is promised to sandboxes at most.\n"
+    "A kernel.core_pattern that starts a program is no reason not to start\n"
+    "then; sandboxes keep that program from being started (WALLS.md).\n"
     "       warrend --probe [--data DIR]\n"
     "tells what this machine gives, one line each.\n";
 
@@ -26,6 +29,7 @@ static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
 	    {"port", required_argument, NULL, 'p'},
 	    {"workers", required_argument, NULL, 'w'},
 	    {"disk-overcommit", required_argument, NULL, 'o'},
+	    {"allow-core-handler", no_argument, NULL, 'c'},
 	    {"probe", no_argument, NULL, 'P'},
 	    {NULL, 0, NULL, 0},
 	};
@@ -51,6 +55,9 @@ static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
 		case 'o':
 			c->disk_overcommit = (uint32_t)strtoul(optarg, NULL,
 							       10);
+			break;
+		case 'c':
+			c->core_handler = true;
 			break;
 		case 'P':
 			*probe = true;

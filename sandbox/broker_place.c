@@ -86,18 +86,6 @@ enum err broker_lock_run(struct broker *b, struct errinfo *e)
 	return ERR_NONE;
 }
 
-/* A crash inside would run such a handler as root of the machine. */
-void broker_check_cores(void)
-{
-	OWN(own_fd)
-	int fd = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
-	char c = 0;
-
-	if (fd >= 0 && read(fd, &c, 1) == 1 && (c == '|' || c == '@'))
-		log_line(LOG_WARN, "kernel.core_pattern runs a program for "
-				   "each crash, those in sandboxes too");
-}
-
 enum err broker_open_data(struct broker *b, struct errinfo *e)
 {
 	OWN(own_fd)

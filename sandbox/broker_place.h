@@ -27,9 +27,6 @@ FALLIBLE enum err broker_lock_run(struct broker *b, struct errinfo *e);
 FALLIBLE enum err broker_open_programs(struct broker *b, int *dir,
 				       struct errinfo *e);
 
-/** broker_check_cores(): Warn if crashes run a program of the machine. */
-void broker_check_cores(void);
-
 /**
  * broker_listen(b, name, type, gid, out, e):
  * A listening socket at R/${name}, which the group may use.

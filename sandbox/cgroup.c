@@ -12,6 +12,7 @@
 
 #include "base/own.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/inject.h"
 
 #ifndef CGROUP2_SUPER_MAGIC
 #define CGROUP2_SUPER_MAGIC 0x63677270
@@ -233,7 +234,7 @@ static enum err make_dirs(const struct cgroup_root *root, const char *id,
 	if (mkdirat(root->v2, id, 0755) < 0)
 		return err_set(e, ERR_IO, errno, "cgroup of %s", id);
 	v2 = open_dir(root->v2, id);
-	if (v2 < 0 || delegate(v2, owner) < 0)
+	if (v2 < 0 || inject_at(INJECT_CGROUP_MAKE) || delegate(v2, owner) < 0)
 		return err_set(e, ERR_IO, errno, "cgroup of %s", id);
 	for (int i = 0; use_v1 && i < CGROUP_V1_COUNT; i++) {
 		if (mkdirat(root->v1[i], id, 0755) < 0)
@@ -242,7 +243,8 @@ static enum err make_dirs(const struct cgroup_root *root, const char *id,
 		if (v1[i] < 0)
 			return err_set(e, ERR_IO, errno, "cgroup v1");
 	}
-	if ((use_v1 ? limit_v1(v1, limits) : limit_v2(v2, limits)) < 0)
+	if ((use_v1 ? limit_v1(v1, limits) : limit_v2(v2, limits)) < 0 ||
+	    inject_at(INJECT_CGROUP_LIMIT))
 		return err_set(e, ERR_IO, errno, "cgroup limits");
 	return ERR_NONE;
 }
@@ -269,6 +271,8 @@ enum err cgroup_attach(const struct cgroup_root *root, const char *id,
 		if (put(root->v1[i], path, text) < 0)
 			return err_set(e, ERR_IO, errno, "attach (%s)",
 				       v1_names[i]);
+	if (inject_at(INJECT_CGROUP_MOVE))
+		return err_set(e, ERR_IO, errno, "attach");
 	return ERR_NONE;
 }
 
@@ -371,6 +375,8 @@ bool cgroup_remove(const struct cgroup_root *root, const char *id)
 
 int cgroup_dir(const struct cgroup_root *root, const char *id)
 {
+	if (inject_at(INJECT_CGROUP_DIR))
+		return -1;
 	return open_dir(root->v2, id);
 }
 

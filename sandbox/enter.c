@@ -17,7 +17,9 @@
 
 #include "base/init_msg.h"
 #include "sandbox/enter.h"
+#include "sandbox/fd_check.h"
 #include "sandbox/init_confine.h"
+#include "sandbox/landlock.h"
 #include "sandbox/limits.h"
 #include "sandbox/zygote_msg.h"
 
@@ -181,7 +183,8 @@ static bool arrange_fds(void)
 	for (int fd = ENTER_KEEP_MIN; fd < FD_HIGH; fd++)
 		if ((kept >> fd & 1) == 0)
 			close(fd);
-	return close_range(FD_HIGH, ~0U, 0) == 0;
+	return close_range(FD_HIGH, ~0U, 0) == 0 &&
+	       fd_check_own(FD_CHECK_FIRST(KERNEL_FDS + 1) | kept, false);
 }
 
 static enum zygote_step enter(void)
@@ -199,7 +202,9 @@ static enum zygote_step enter(void)
 		return ZYGOTE_STEP_RLIMITS;
 	/* As init's children: its filter first, then what only they lose. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+	    landlock_confine(-1, -1) < 0)
+		return ZYGOTE_STEP_LANDLOCK;
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
 		return ZYGOTE_STEP_FILTER;
 	setsid();
 	umask(022);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -135,6 +136,44 @@ static int add_clone(scmp_filter_ctx c)
 	return r;
 }
 
+/*
+ * The limit of core files is 1 byte and stays so: to the kernel that means no
+ * file, and that it starts no handler either (coredump.c); 0 would start it.
+ * Whoever sets it is told that it is done. The resource is 32 bits wide.
+ */
+static int add_limits(scmp_filter_ctx c)
+{
+	/* Of the kernel's 16 only RLIMIT_CORE, 4, has neither of these. */
+	static const struct {
+		uint64_t mask;
+		uint64_t value;
+	} others[] = {{4, 0}, {1, 1}, {2, 2}, {8, 8}};
+	const uint64_t low = UINT32_MAX;
+	int r = rule(c, SCMP_ACT_ERRNO(0), SCMP_SYS(setrlimit), 1,
+		     &SCMP_A0(SCMP_CMP_MASKED_EQ, low, RLIMIT_CORE));
+
+	_Static_assert(RLIMIT_CORE == 4 && RLIM_NLIMITS == 16, "the bits");
+	if (r == 0) /* reading is no matter */
+		r = rule(c, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
+			 &SCMP_A2(SCMP_CMP_EQ, 0));
+	if (r == 0)
+		r = rule(c, SCMP_ACT_ERRNO(0), SCMP_SYS(prlimit64), 2,
+			 (struct scmp_arg_cmp[]){
+			     SCMP_A1(SCMP_CMP_MASKED_EQ, low, RLIMIT_CORE),
+			     SCMP_A2(SCMP_CMP_NE, 0)});
+	for (size_t i = 0; i < 4 && r == 0; i++) {
+		struct scmp_arg_cmp other = SCMP_A0(
+		    SCMP_CMP_MASKED_EQ, others[i].mask, others[i].value);
+
+		r = rule(c, SCMP_ACT_ALLOW, SCMP_SYS(setrlimit), 1, &other);
+		other.arg = 1;
+		if (r == 0)
+			r = rule(c, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
+				 &other);
+	}
+	return r;
+}
+
 static int add_conditional(scmp_filter_ctx c)
 {
 	static const uint64_t personas[] = {0, 8, 0x20000, 0x20008, 0xffffffff};
@@ -145,6 +184,8 @@ static int add_conditional(scmp_filter_ctx c)
 	for (size_t i = 0; i < 5 && r == 0; i++)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(personality),
 				     1, SCMP_A0(SCMP_CMP_EQ, personas[i]));
+	if (r == 0)
+		r = add_limits(c);
 	return r != 0 ? r : add_socket(c);
 }
 

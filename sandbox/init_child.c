@@ -17,6 +17,7 @@
 
 #include "base/init_msg.h"
 #include "base/own.h"
+#include "sandbox/fd_check.h"
 #include "sandbox/fs.h"
 #include "sandbox/init_confine.h"
 #include "sandbox/init_exec.h"
@@ -106,7 +107,8 @@ static int child_fds(const struct init_spawn *s, int report)
 			return -1;
 	if (dup2(moved, s->nfds) < 0 || fcntl(s->nfds, F_SETFD, FD_CLOEXEC) < 0)
 		return -1;
-	if (close_range((unsigned)s->nfds + 1, ~0U, 0) < 0)
+	if (close_range((unsigned)s->nfds + 1, ~0U, 0) < 0 ||
+	    !fd_check_own(FD_CHECK_FIRST(s->nfds + 1), false))
 		return -1;
 	return s->nfds;
 }

@@ -7,6 +7,7 @@
 
 #include "base/own.h"
 #include "sandbox/child.h"
+#include "sandbox/inject.h"
 #include "sandbox/keeper_seat.h"
 
 #define FD_HIGH 64
@@ -35,7 +36,8 @@ bool keeper_seat_give(struct keeper_pool *pool, const struct keeper_seat *seat,
 	while (pool->nready > 0) {
 		struct keeper_waiting w = pool->ready[--pool->nready];
 
-		if (parcel_send(w.socket, seat, sizeof(*seat), fds,
+		if (!inject_at(INJECT_KEEPER_SEAT) &&
+		    parcel_send(w.socket, seat, sizeof(*seat), fds,
 				MSG_DONTWAIT)) {
 			own_fd(&w.socket);
 			*pid = w.pid;

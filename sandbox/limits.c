@@ -17,7 +17,7 @@ int limits_set(const struct limits *l)
 		int what;
 		rlim_t most;
 	} all[] = {
-	    {RLIMIT_CORE, 0},
+	    {RLIMIT_CORE, 1},
 	    {RLIMIT_NOFILE,
 	     l->open_files > 0 ? l->open_files : LIMITS_OPEN_FILES},
 	    {RLIMIT_FSIZE, l->file_bytes > 0 ? l->file_bytes : RLIM_INFINITY},
@@ -60,9 +60,9 @@ int limits_copy(pid_t pid)
 	return 0;
 }
 
-int limits_oom(void)
+int limits_oom(int self)
 {
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	int fd = openat(self, "oom_score_adj", O_WRONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)

@@ -40,8 +40,9 @@ int limits_copy(pid_t pid);
 int limits_user(int proc);
 int limits_user_last(int proc_user);
 
-/** limits_oom(): Killed before the machine's own when its memory is short. */
-int limits_oom(void);
+/** limits_oom(self): Killed before the machine's own when its memory is
+ * short; ${self}: a descriptor of our own directory in /proc. */
+int limits_oom(int self);
 
 /** limits_keyring(): A session keyring of its own, or none at all. */
 int limits_keyring(void);

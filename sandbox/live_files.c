@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/child.h"
+#include "sandbox/inject.h"
 #include "sandbox/live.h"
 #include "sandbox/live_files.h"
 #include "sandbox/mount.h"
@@ -69,7 +70,9 @@ enum err live_layers_open(struct broker *b, const struct broker_req *req,
 	    .root_uid = berth_uid(berth->slot, 0),
 	    .mount = image_mount,
 	};
-	enum err r = open_image(b, req->image, berth->user_ns, &l, e);
+	enum err r = inject_at(INJECT_LAYERS)
+			 ? err_set(e, ERR_IO, errno, "layers")
+			 : open_image(b, req->image, berth->user_ns, &l, e);
 
 	if (r == ERR_NONE)
 		r = disk_open(&b->disks, req->id, &want, &l.files, e);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/child.h"
+#include "sandbox/inject.h"
 #include "sandbox/live.h"
 #include "sandbox/live_files.h"
 #include "sandbox/net_slot.h"
@@ -28,7 +29,7 @@ static int keeper_socket(struct broker *b, const char *id)
 			 b->conf.run, id);
 
 	if (fd < 0 || n < 0 || (size_t)n >= sizeof(path) || m < 0 ||
-	    (size_t)m >= sizeof(a.sun_path))
+	    (size_t)m >= sizeof(a.sun_path) || inject_at(INJECT_KEEPER_SOCKET))
 		return -1;
 	unlink(a.sun_path);
 	/* It appears under its name when it is fit to be used. */
@@ -96,6 +97,8 @@ static enum err start_keeper(struct live *l, const struct live_start_fds *f,
 		letters[s.nfds - 4] = usage_letter((enum usage_file)i);
 		fds[s.nfds++] = f->usage.fd[i];
 	}
+	if (inject_at(INJECT_KEEPER_START))
+		return err_set(e, ERR_IO, errno, "keeper");
 	if (seat_keeper(l, &s, letters))
 		return ERR_NONE;
 	snprintf(uid, sizeof(uid), "%u", berth_keeper_uid(l->slot));

@@ -17,6 +17,7 @@
 #include "sandbox/berth.h"
 #include "sandbox/disk_loop.h"
 #include "sandbox/disk_spare.h"
+#include "sandbox/inject.h"
 #include "sandbox/maker_order.h"
 
 #define PROC_USES 32
@@ -153,6 +154,7 @@ int main(int argc, char **argv)
 	log_open("maker", LOG_INFO);
 	self.point = argv[1];
 	self.husks = strcmp(argv[2], MAKER_HUSKS) == 0;
+	inject_use_of(self.point);
 	if (filter_compile(&self.filter, &e) != ERR_NONE) {
 		log_err("maker", &e);
 		return 1;

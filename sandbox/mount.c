@@ -106,6 +106,7 @@ struct tmpfs {
 
 struct dev_node {
 	const char *name;
+	unsigned major_nr;
 	unsigned minor_nr;
 };
 
@@ -130,23 +131,40 @@ static int tmpfs_at(int target, const struct tmpfs *t)
 /* An own node: the host's would be one inode, and one lock, for all. */
 static int dev_node(int dev, const struct dev_node *n, uid_t owner)
 {
-	return mknodat(dev, n->name, S_IFCHR | 0666, makedev(1, n->minor_nr)) <
-			   0 ||
+	return mknodat(dev, n->name, S_IFCHR | 0666,
+		       makedev(n->major_nr, n->minor_nr)) < 0 ||
 		       fchownat(dev, n->name, owner, owner,
 				AT_SYMLINK_NOFOLLOW) < 0
 		   ? -1
 		   : fchmodat(dev, n->name, 0666, 0);
 }
 
+/*
+ * Terminals of its own: an instance that no other sandbox sees. All instances
+ * of a machine share kernel.pty.max, hence so few.
+ */
+static int dev_pts(int dev)
+{
+	OWN(own_fd) int fs = fsopen("devpts", FSOPEN_CLOEXEC);
+	OWN(own_fd) int at = place(dev, "pts"); /* makes it */
+	OWN(own_fd) int m = -1;
+
+	if (fs < 0 || at < 0 || set(fs, "mode", "620") < 0 ||
+	    set(fs, "ptmxmode", "666") < 0 || set(fs, "max", "64") < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	m = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	return m < 0 ? -1 : mount_onto(m, at);
+}
+
 /* A tmpfs with the nodes at ${at}, which is seen by the name ${root}/dev. */
 static int dev_nodes(int root, int at, uid_t owner)
 {
-	static const struct dev_node nodes[] = {{"null", 3},
-						{"zero", 5},
-						{"full", 7},
-						{"random", 8},
-						{"urandom", 9}};
+	static const struct dev_node nodes[] = {
+	    {"null", 1, 3},   {"zero", 1, 5},    {"full", 1, 7},
+	    {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}};
 	static const char *const links[][2] = {{"/proc/self/fd", "fd"},
+					       {"pts/ptmx", "ptmx"},
 					       {"fd/0", "stdin"},
 					       {"fd/1", "stdout"},
 					       {"fd/2", "stderr"}};
@@ -168,7 +186,7 @@ static int dev_nodes(int root, int at, uid_t owner)
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
 		if (symlinkat(links[i][0], dev, links[i][1]) < 0)
 			return -1;
-	return STEAL_FD(dev);
+	return dev_pts(dev) < 0 ? -1 : STEAL_FD(dev);
 }
 
 static int dev_shm(int dev, const struct mount_plan *p)
@@ -256,8 +274,10 @@ int mount_stage(const char *point, uid_t root_uid, struct mount_stage *out)
 	OWN(own_fd) int at_proc = -1;
 	OWN(mount_stage_close) struct mount_stage s = MOUNT_STAGE_NONE;
 
-	if (make_private() < 0 || fs < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "8", 0) < 0 ||
+	if (make_private() < 0 || fs < 0)
+		return -1;
+	s.before = mount_count();
+	if (fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "8", 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -1;
 	root = fsmount(fs, FSMOUNT_CLOEXEC, LAYER_ATTRS);
@@ -267,11 +287,12 @@ int mount_stage(const char *point, uid_t root_uid, struct mount_stage *out)
 	at_dev = place(root, "dev");
 	at_proc = place(root, "proc");
 	s.dev = dev_nodes(root, at_dev, root_uid);
-	if (s.dev < 0 || at_proc < 0 || mount_proc(root, at_proc) < 0)
+	if (s.dev < 0 || at_proc < 0 || mount_proc(root, at_proc, root_uid) < 0)
 		return -1;
 	s.proc = place(root, "proc");
 	if (s.proc < 0)
 		return -1;
+	s.made = mount_count().n - s.before.n - 1; /* not the tmpfs below */
 	*out = s;
 	s = (struct mount_stage)MOUNT_STAGE_NONE;
 	return 0;
@@ -306,7 +327,7 @@ int mount_tree(const struct mount_plan *p, const struct mount_stage *stage)
 	if (dev < 0 || dev_shm(dev, p) < 0)
 		return -1;
 	proc = place(root, "proc");
-	return proc < 0 ? -1 : mount_proc(root, proc);
+	return proc < 0 ? -1 : mount_proc(root, proc, p->root_uid);
 }
 
 int mount_pivot(const char *point)
@@ -315,4 +336,20 @@ int mount_pivot(const char *point)
 	    umount2(".", MNT_DETACH) < 0)
 		return -1;
 	return chdir("/");
+}
+
+bool mount_is_ours(const struct mount_plan *p, const struct mount_stage *s,
+		   int self)
+{
+	bool counts = s != NULL && s->before.n > 0;
+	/* The root, /tmp, /dev/shm and maybe /usr. */
+	int made = counts ? s->made + 3 + (p->usr_over >= 0) : 0;
+
+	if (counts && !mount_check_count(&s->before, made))
+		return false;
+#ifdef NDEBUG
+	if (counts)
+		return true;
+#endif
+	return mount_check(self);
 }

@@ -6,8 +6,11 @@
 #ifndef SANDBOX_MOUNT_H
 #define SANDBOX_MOUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "sandbox/mount_check.h"
 
 /* Layers are detached mounts, made by mount_layer(). */
 struct mount_plan {
@@ -34,6 +37,8 @@ int mount_layer(int dir, const char *path, int user_ns);
 struct mount_stage {
 	int dev;
 	int proc;
+	struct mount_count before; /* when nothing was made yet */
+	int made;                  /* mounts in those two, if that is known */
 };
 
 #define MOUNT_STAGE_NONE                                                       \
@@ -60,5 +65,14 @@ int mount_tree(const struct mount_plan *plan, const struct mount_stage *stage);
 
 /** mount_pivot(point): Make the tree at ${point} the root, drop the old. */
 int mount_pivot(const char *point);
+
+/**
+ * mount_is_ours(plan, stage, self):
+ * After the pivot: nothing is mounted but what these functions did; see
+ * mount_check.h. Where there is a stage and the kernel counts, that is
+ * enough; debug builds read the whole list as well.
+ */
+bool mount_is_ours(const struct mount_plan *plan,
+		   const struct mount_stage *stage, int self);
 
 #endif

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -22,8 +23,8 @@ static const char *const masked_files[] = {
     "bootconfig",
 };
 
-static const char *const masked_dirs[] = {"acpi", "asound", "scsi", "driver",
-					  "pressure"};
+static const char *const masked_dirs[] = {"1",    "acpi",   "asound",
+					  "scsi", "driver", "pressure"};
 static const char *const read_only[] = {"bus", "fs", "irq", "sys"};
 
 /* ${at} is -1 where this kernel has no such name. */
@@ -86,7 +87,8 @@ static int make_empty(void)
 			   MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
-/* One empty directory for all of them; only what is mounted is copied. */
+/* One empty directory for all of them; only what is mounted is copied. Init's
+ * own is among them: root of the sandbox sees others' processes, not that. */
 static int mask_dirs(int proc)
 {
 	OWN(own_fd) int empty = make_empty();
@@ -131,15 +133,18 @@ static int make_read_only(int proc, const char *name)
 	return mount_onto(m, at);
 }
 
-int mount_proc(int root, int target)
+int mount_proc(int root, int target, uid_t root_uid)
 {
 	OWN(own_fd) int fs = fsopen("proc", FSOPEN_CLOEXEC);
 	OWN(own_fd) int m = -1;
 	OWN(own_fd) int proc = -1;
 	OWN(own_fd) int null = -1;
+	char gid[16];
 
+	snprintf(gid, sizeof(gid), "%u", root_uid);
 	if (fs < 0 ||
 	    fsconfig(fs, FSCONFIG_SET_STRING, "hidepid", "invisible", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "gid", gid, 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -1;
 	m = fsmount(fs, FSMOUNT_CLOEXEC,

@@ -2,15 +2,18 @@
 #ifndef SANDBOX_MOUNT_PROC_H
 #define SANDBOX_MOUNT_PROC_H
 
+#include <sys/types.h>
+
 /** mount_onto(mount, target): Attach a detached mount at a descriptor. */
 int mount_onto(int mount, int target);
 
 /**
- * mount_proc(root, target):
- * A new proc (of the caller's PID namespace, others' processes hidden) at
- * ${target}, which is ${root}/proc; what tells of the machine is covered,
- * what sets something is read-only. 0, or -1 with errno.
+ * mount_proc(root, target, root_uid):
+ * A new proc (of the caller's PID namespace, others' processes hidden but
+ * from the group of the sandbox's root) at ${target}, which is ${root}/proc;
+ * PID 1 and what tells of the machine are covered, what sets something is
+ * read-only. 0, or -1 with errno.
  */
-int mount_proc(int root, int target);
+int mount_proc(int root, int target, uid_t root_uid);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/own.h"
 #include "sandbox/filter.h"
+#include "sandbox/landlock.h"
 #include "sandbox/probe.h"
 
 int probe_fail(struct probe_said *said, const char *what)
@@ -149,8 +150,13 @@ static void check_landlock(struct check_list *l)
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
 			   LANDLOCK_CREATE_RULESET_VERSION);
 
-	if (abi > 0)
-		check_add(l, CHECK_OK, "landlock", "", "ABI %ld", abi);
+	if (abi >= LANDLOCK_ABI_MIN)
+		check_add(l, CHECK_OK, "landlock", "",
+			  "ABI %ld: sandboxes' files have a second wall", abi);
+	else if (abi > 0)
+		check_add(l, CHECK_WARN, "landlock",
+			  "boot a kernel of 5.19 or newer",
+			  "ABI %ld is too old to be used: one wall less", abi);
 	else
 		check_add(l, CHECK_WARN, "landlock",
 			  "add landlock to the kernel's lsm= parameter",

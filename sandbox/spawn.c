@@ -1,26 +1,28 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/prctl.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/init_msg.h"
 #include "base/own.h"
-#include "sandbox/caps.h"
 #include "sandbox/child.h"
+#include "sandbox/inject.h"
 #include "sandbox/limits.h"
 #include "sandbox/parcel.h"
 #include "sandbox/spawn.h"
+#include "sandbox/spawn_confine.h"
 
-#define CAP_LAST 63
-#define FD_HIGH 32
+#define FD_HIGH SPAWN_FD_HIGH
+
+#define STEP(name)                                                             \
+	_Static_assert((int)SPAWN_##name == (int)INJECT_SPAWN_##name, #name);
+#include "sandbox/spawn_steps.def"
+#undef STEP
 
 noreturn static void fail(int report, enum spawn_step step)
 {
@@ -28,6 +30,13 @@ noreturn static void fail(int report, enum spawn_step step)
 
 	(void)!write(report, &r, sizeof(r));
 	_exit(127);
+}
+
+/* ${ok}, unless a test breaks the step. */
+static void need(bool ok, int report, enum spawn_step step)
+{
+	if (!ok || inject_at((enum inject_point)step))
+		fail(report, step);
 }
 
 static int wait_attached(int go)
@@ -41,102 +50,6 @@ static int wait_attached(int go)
 	return n == 1 ? 0 : -1;
 }
 
-/*
- * 0-2 are /dev/null, then the two that init gets; every other descriptor
- * closes at exec.
- */
-static int arrange_fds(const struct spawn_plan *p, int null)
-{
-	int keeper = fcntl(p->keeper, F_DUPFD_CLOEXEC, FD_HIGH);
-	int cgroup = fcntl(p->cgroup, F_DUPFD_CLOEXEC, FD_HIGH);
-
-	if (keeper < 0 || cgroup < 0)
-		return -1;
-	for (int i = 0; i < 3; i++)
-		if (dup2(null, i) < 0)
-			return -1;
-	if (dup2(keeper, INIT_FD_KEEPER) < 0 ||
-	    dup2(cgroup, INIT_FD_CGROUP) < 0)
-		return -1;
-	return close_range(INIT_FD_CGROUP + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-}
-
-static int become_init(void)
-{
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ||
-	    setresgid(INIT_UID, INIT_UID, INIT_UID) < 0 ||
-	    setresuid(INIT_UID, INIT_UID, INIT_UID) < 0)
-		return -1;
-	if (getuid() != INIT_UID || getgid() != INIT_UID) {
-		errno = EPERM;
-		return -1;
-	}
-	return 0;
-}
-
-static int keep_caps(uint64_t keep)
-{
-	struct __user_cap_header_struct h = {
-	    .version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct d[2], got[2];
-
-	for (int c = 0; c <= CAP_LAST; c++)
-		if ((keep & CAP_BIT(c)) == 0 &&
-		    prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
-			break; /* past the kernel's last capability */
-	for (int i = 0; i < 2; i++) {
-		d[i].permitted = (uint32_t)(keep >> (32 * i));
-		d[i].effective = d[i].inheritable = d[i].permitted;
-	}
-	if (syscall(SYS_capset, &h, d) < 0)
-		return -1;
-	for (int c = 0; c <= CAP_LAST; c++)
-		if ((keep & CAP_BIT(c)) != 0 &&
-		    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0) < 0)
-			return -1;
-	if (syscall(SYS_capget, &h, got) < 0)
-		return -1;
-	errno = EPERM;
-	if (memcmp(d, got, sizeof(d)) != 0)
-		return -1;
-	for (int c = 0; c <= CAP_LAST; c++) {
-		int bounded = prctl(PR_CAPBSET_READ, c, 0, 0, 0);
-
-		if (bounded >= 0 && bounded != ((keep & CAP_BIT(c)) != 0))
-			return -1;
-	}
-	return 0;
-}
-
-/* From real root with its tree to a process that may become init. */
-static enum spawn_step confine(const struct spawn_plan *p, int null,
-			       int proc_user)
-{
-	if (unshare(CLONE_NEWCGROUP) < 0)
-		return SPAWN_CGROUP_NS;
-	if (arrange_fds(p, null) < 0)
-		return SPAWN_FDS;
-	/* Before the host's own when memory is short; it cannot go lower. */
-	if (limits_set(&p->limits) < 0 || limits_oom() < 0)
-		return SPAWN_RLIMITS;
-	if (limits_keyring() < 0)
-		return SPAWN_KEYRING;
-	if (setgroups(0, NULL) < 0 || setns(p->user_ns, CLONE_NEWUSER) < 0)
-		return SPAWN_USER_NS;
-	if (unshare(CLONE_NEWNS) < 0)
-		return SPAWN_MOUNT_NS;
-	if (limits_user_last(proc_user) < 0)
-		return SPAWN_USER_LIMITS;
-	if (become_init() < 0)
-		return SPAWN_IDS;
-	if (keep_caps(CAPS_INIT) < 0)
-		return SPAWN_CAPS;
-	setsid();
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return SPAWN_NO_NEW_PRIVS;
-	return filter_load(p->filter) < 0 ? SPAWN_FILTER : SPAWN_OK;
-}
-
 /* Out of the way of what init gets. */
 static bool move_up(int *fd)
 {
@@ -147,59 +60,64 @@ static bool move_up(int *fd)
 	return up >= 0;
 }
 
-/* What both ways of a start begin with: the host's, hidden later. */
-struct opened {
-	int proc_user;
-	int null;
-};
-
-static struct opened open_first(int net_ns, int report)
+/* What both ways of a start begin with. */
+static struct spawn_host open_first(int net_ns, int report)
 {
-	struct opened o = {.proc_user = open("/proc/sys/user",
-					     O_PATH | O_DIRECTORY | O_CLOEXEC),
-			   .null = open("/dev/null", O_RDWR | O_CLOEXEC)};
+	const int dir = O_PATH | O_DIRECTORY | O_CLOEXEC;
+	struct spawn_host h = {.null = open("/dev/null", O_RDWR | O_CLOEXEC),
+			       .proc_user = open("/proc/sys/user", dir),
+			       .proc_self = open("/proc/self", dir)};
 
 	limits_signals(true);
-	if (!move_up(&o.proc_user) || !move_up(&o.null))
+	if (!move_up(&h.null) || !move_up(&h.proc_user) ||
+	    !move_up(&h.proc_self))
 		fail(report, SPAWN_FDS);
-	if (setns(net_ns, CLONE_NEWNET) < 0)
-		fail(report, SPAWN_NET);
-	return o;
+	need(setns(net_ns, CLONE_NEWNET) == 0, report, SPAWN_NET);
+	return h;
+}
+
+/* What a test breaks here is found, not told. */
+static bool nothing_foreign(const struct spawn_plan *p,
+			    const struct mount_stage *stage, int proc_self)
+{
+	if (inject_at(INJECT_SPAWN_FOREIGN) &&
+	    mount("none", "/tmp", "tmpfs", 0, NULL) < 0)
+		return false;
+	return mount_is_ours(&p->mounts, stage, proc_self);
 }
 
 static void build(const struct spawn_plan *p, const struct mount_stage *stage,
-		  int report)
+		  const struct spawn_host *h, int report)
 {
-	if (mount_tree(&p->mounts, stage) < 0)
-		fail(report, SPAWN_MOUNTS);
-	if (mount_pivot(p->mounts.point) < 0)
-		fail(report, SPAWN_PIVOT);
-	if (sethostname("sandbox", 7) < 0)
-		fail(report, SPAWN_HOSTNAME);
+	need(mount_tree(&p->mounts, stage) == 0, report, SPAWN_MOUNTS);
+	need(mount_pivot(p->mounts.point) == 0, report, SPAWN_PIVOT);
+	if (!nothing_foreign(p, stage, h->proc_self))
+		fail(report, SPAWN_FOREIGN);
+	need(sethostname("sandbox", 7) == 0, report, SPAWN_HOSTNAME);
 }
 
-noreturn static void become(const struct spawn_plan *p, const struct opened *o,
-			    int report)
+noreturn static void become(const struct spawn_plan *p,
+			    const struct spawn_host *h, int report)
 {
 	char name[] = "warren-init";
 	char *const argv[] = {name, NULL};
 	char *const env[] = {NULL};
-	enum spawn_step step = confine(p, o->null, o->proc_user);
+	enum spawn_step step = spawn_confine(p, h);
 
 	if (step != SPAWN_OK)
 		fail(report, step);
+	need(true, report, SPAWN_EXEC);
 	syscall(SYS_execveat, p->init_program, "", argv, env, AT_EMPTY_PATH);
 	fail(report, SPAWN_EXEC);
 }
 
 noreturn static void child_main(const struct spawn_plan *p, int go, int report)
 {
-	struct opened o = open_first(p->net_ns, report);
+	struct spawn_host h = open_first(p->net_ns, report);
 
-	build(p, NULL, report);
-	if (wait_attached(go) < 0)
-		fail(report, SPAWN_ATTACHED);
-	become(p, &o, report);
+	build(p, NULL, &h, report);
+	need(wait_attached(go) == 0, report, SPAWN_ATTACHED);
+	become(p, &h, report);
 }
 
 void spawn_child_close(struct spawn_child *c)
@@ -247,7 +165,9 @@ enum err spawn_start(const struct spawn_plan *plan, struct spawn_child *child,
 			report[1] = up;
 		}
 	}
-	pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a));
+	pid = inject_at(INJECT_CLONE)
+		  ? -1
+		  : (pid_t)syscall(SYS_clone3, &a, sizeof(a));
 	if (pid < 0)
 		return err_set(e, ERR_IO, errno, "clone3");
 	if (pid == 0) {
@@ -364,20 +284,20 @@ noreturn static void husk_main(struct spawn_plan *p, int go, int report)
 	int *const keep[] = {&go, &report, &p->net_ns, &p->user_ns,
 			     &p->init_program};
 	struct mount_stage stage;
-	struct opened o;
+	struct spawn_host h;
 
-	if (!close_others(keep, sizeof(keep) / sizeof(keep[0])))
+	if (!close_others(keep, sizeof(keep) / sizeof(keep[0])) ||
+	    inject_at(INJECT_HUSK_FDS))
 		fail(report, SPAWN_FDS);
-	o = open_first(p->net_ns, report);
-	if (mount_stage(p->mounts.point, p->mounts.root_uid, &stage) < 0)
-		fail(report, SPAWN_MOUNTS);
+	h = open_first(p->net_ns, report);
+	need(mount_stage(p->mounts.point, p->mounts.root_uid, &stage) == 0,
+	     report, SPAWN_STAGE);
 	/* Never needed: the broker has ended, or ends it. */
 	if (!take_orders(go, p))
 		_exit(0);
-	build(p, &stage, report);
-	if (take_go(go, p) < 0)
-		fail(report, SPAWN_ATTACHED);
-	become(p, &o, report);
+	build(p, &stage, &h, report);
+	need(take_go(go, p) == 0, report, SPAWN_ATTACHED);
+	become(p, &h, report);
 }
 
 enum err spawn_husk(const struct spawn_plan *plan, struct spawn_child *child,
@@ -397,7 +317,9 @@ enum err spawn_husk(const struct spawn_plan *plan, struct spawn_child *child,
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0 ||
 	    pipe2(report, O_CLOEXEC) < 0)
 		return err_set(e, ERR_IO, errno, "husk");
-	pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a));
+	pid = inject_at(INJECT_HUSK)
+		  ? -1
+		  : (pid_t)syscall(SYS_clone3, &a, sizeof(a));
 	if (pid < 0)
 		return err_set(e, ERR_IO, errno, "clone3");
 	if (pid == 0)

@@ -2,8 +2,8 @@
  * From nothing to a confined PID 1, in the order that keeps every mount and
  * namespace out of the sandbox's reach: namespaces and mounts as real root,
  * the cgroup namespace after the attach, then the user namespace, a second
- * mount namespace, ids, capabilities, no_new_privs, seccomp, exec. Each step
- * fails closed: the child reports the step and ends.
+ * mount namespace, ids, capabilities, no_new_privs, Landlock, seccomp, exec.
+ * Each step (spawn_steps.def) fails closed: the child reports it and ends.
  */
 #ifndef SANDBOX_SPAWN_H
 #define SANDBOX_SPAWN_H
@@ -19,23 +19,9 @@
 
 enum spawn_step {
 	SPAWN_OK = 0,
-	SPAWN_NET,
-	SPAWN_MOUNTS,
-	SPAWN_PIVOT,
-	SPAWN_HOSTNAME,
-	SPAWN_ATTACHED,
-	SPAWN_CGROUP_NS,
-	SPAWN_FDS,
-	SPAWN_RLIMITS,
-	SPAWN_KEYRING,
-	SPAWN_USER_NS,
-	SPAWN_MOUNT_NS,
-	SPAWN_USER_LIMITS,
-	SPAWN_IDS,
-	SPAWN_CAPS,
-	SPAWN_NO_NEW_PRIVS,
-	SPAWN_FILTER,
-	SPAWN_EXEC
+#define STEP(name) SPAWN_##name,
+#include "sandbox/spawn_steps.def"
+#undef STEP
 };
 
 struct spawn_plan {

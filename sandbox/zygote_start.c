@@ -17,6 +17,7 @@
 #include "sandbox/caps.h"
 #include "sandbox/limits.h"
 #include "sandbox/mount.h"
+#include "sandbox/mount_check.h"
 #include "sandbox/zygote_msg.h"
 #include "sandbox/zygote_start.h"
 
@@ -75,7 +76,7 @@ static int upper_layers(void)
 	return STEAL_FD(m);
 }
 
-static int make_tree(const struct start_plan *p)
+static int make_tree(const struct start_plan *p, int self)
 {
 	OWN(own_fd) int files = upper_layers();
 	struct mount_plan plan = {.point = p->point,
@@ -87,8 +88,10 @@ static int make_tree(const struct start_plan *p)
 				  .tmp_bytes = TMP_BYTES,
 				  .shm_bytes = TMP_BYTES};
 
-	return files < 0 || mount_tree(&plan, NULL) < 0 ? -1
-							: mount_pivot(p->point);
+	if (files < 0 || mount_tree(&plan, NULL) < 0 ||
+	    mount_pivot(p->point) < 0)
+		return -1;
+	return mount_check(self) ? 0 : -1;
 }
 
 static int arrange_fds(const struct start_plan *p)
@@ -128,6 +131,7 @@ noreturn static void child_main(const struct start_plan *p)
 	char home[] = "HOME=/root", lang[] = "LANG=C.UTF-8";
 	char *const env[] = {path, home, lang, NULL};
 	const struct limits most = {.open_files = LIMITS_OPEN_FILES_MAX};
+	int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char *const *argv;
 
 	memcpy(&argv, &p->argv, sizeof(argv)); /* execve does not write */
@@ -135,9 +139,9 @@ noreturn static void child_main(const struct start_plan *p)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() == 1)
 		fail("broker");
 	/* Its children take those of their sandbox. */
-	if (limits_set(&most) < 0 || limits_oom() < 0)
+	if (limits_set(&most) < 0 || limits_oom(self) < 0)
 		fail("limits");
-	if (make_tree(p) < 0)
+	if (make_tree(p, self) < 0)
 		fail("tree");
 	if (sethostname("zygote", 6) < 0 || setsid() < 0)
 		fail("session");

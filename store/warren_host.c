@@ -92,9 +92,9 @@ static void host_core_pattern(struct check_list *l)
 	if (text[0] == '|' || text[0] == '@')
 		check_add(l, CHECK_WARN, "core pattern",
 			  "sysctl kernel.core_pattern=core (and in "
-			  "/etc/sysctl.d)",
-			  "a crash inside a sandbox starts a handler as root "
-			  "outside: %.100s",
+			  "/etc/sysctl.d), or serve --allow-core-handler",
+			  "a crash starts a program as root outside of "
+			  "sandboxes, so serve does not start: %.100s",
 			  text);
 	else
 		check_add(l, CHECK_OK, "core pattern", "",

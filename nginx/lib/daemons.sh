@@ -134,7 +134,8 @@ run_daemon() {
 
 start_broker() {
 	(run_daemon "$data/bin/warrend" --data "$data" --run "$run" \
-		--domain "$domain" --port "$port") >>"$data/warrend.log" 2>&1 &
+		--domain "$domain" --port "$port" \
+		${core_handler:+"$core_handler"}) >>"$data/warrend.log" 2>&1 &
 	broker=$!
 	echo "$broker" >"$run/warrend.pid"
 }
@@ -311,7 +312,8 @@ detach() {
 	trap 'stopping=1; end_supervisor' INT TERM HUP
 	exec {lines}< <(exec setsid "$here/serve" --supervise --data "$data" \
 		--port "$port" --domain "$domain" --bind "$bind" \
-		--build-type "$build_type" 2>&1 </dev/null)
+		--build-type "$build_type" ${core_handler:+"$core_handler"} \
+		2>&1 </dev/null)
 	supervisor=$!
 	[[ -z $stopping ]] || end_supervisor
 	while IFS= read -r -d '' -n 1 c <&"$lines"; do

@@ -56,6 +56,18 @@ probe_machine() {
 }
 
 # What can be seen before anything is installed or built.
+# A program that the kernel runs for each crash runs as root outside of all
+# sandboxes, whatever limits they have.
+check_core_pattern() {
+	local pattern
+	read -r pattern </proc/sys/kernel/core_pattern || pattern=
+	[[ $pattern != [\|@]* || -n $core_handler ]] ||
+		fail "kernel.core_pattern starts a program as root for each" \
+			"crash, those in sandboxes too ($pattern). Run \"sysctl" \
+			"kernel.core_pattern=core\" and put that line into" \
+			"/etc/sysctl.d, or give --allow-core-handler"
+}
+
 check_machine() {
 	local ns major minor rest controller
 	IFS=.- read -r major minor rest < <(uname -r)
@@ -75,6 +87,7 @@ check_machine() {
 	check_overlay || fail "The kernel cannot mount overlayfs here"
 	[[ -e /proc/sys/kernel/seccomp/actions_avail ]] ||
 		fail "The kernel has no seccomp filters"
+	check_core_pattern
 	for controller in memory pids cpu; do
 		cgroup_has "$controller" ||
 			fail "There is no cgroup controller \"$controller\"," \

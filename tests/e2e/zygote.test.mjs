@@ -20,6 +20,8 @@ const LANGUAGES = {
 		file: (name) => `print(open(${JSON.stringify(name)}).read())`,
 		fork: 'import os\npid = os.fork()\nif pid == 0: os._exit(7)\n' +
 			'print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))',
+		shell: (command) => 'import subprocess\nprint(subprocess' +
+			`.getoutput(${JSON.stringify(command)}))`,
 		json: (code) => `import json\nprint(json.dumps(${code}))`,
 		pid: '__import__("os").getpid()',
 		env: 'dict(__import__("os").environ)',
@@ -42,6 +44,9 @@ const LANGUAGES = {
 			`${JSON.stringify(name)}, "utf8"))`,
 		fork: 'console.log(require("node:child_process")' +
 			'.spawnSync("/bin/sh", ["-c", "exit 7"]).status)',
+		shell: (command) => 'console.log(require("node:child_process")' +
+			`.execSync(${JSON.stringify(command)}, ` +
+			'{ encoding: "utf8" }))',
 		json: (code) => `console.log(JSON.stringify(${code}))`,
 		pid: 'process.pid',
 		env: 'process.env',
@@ -160,15 +165,39 @@ for (const [language, say] of Object.entries(LANGUAGES)) {
 				assert.match(status, /^TracerPid:\s0$/m);
 			});
 
+		test('its files have the walls of a command\'s', limit, async (t) => {
+			const sandbox = stack.sandbox(t);
+			const context = await forked(sandbox, language);
+			const attempts = 'mknod /tmp/d c 1 3 2>&1; ' +
+				'mkdir /tmp/a /tmp/b; echo x > /tmp/a/f; ' +
+				'mv /tmp/a/f /tmp/b/g && cat /tmp/b/g; rm -r /tmp/a /tmp/b';
+
+			assert.equal((await out(sandbox, context,
+				say.shell(attempts))).trim(),
+			(await sh(sandbox, attempts)).trim());
+		});
+
+		test('it sees the commands\' processes', limit, async (t) => {
+			const sandbox = stack.sandbox(t);
+			const context = await forked(sandbox, language);
+
+			await sandbox.startProcess('sleep 1913');
+			assert.match(await out(sandbox, context,
+				say.shell('ps -e -o args | grep "^sleep"')),
+			/^sleep 1913$/m);
+		});
+
 		test('it is seen in /proc as any other process', limit, async (t) => {
 			const sandbox = stack.sandbox(t);
 			const context = await forked(sandbox, language);
 			const pid = await json(sandbox, context, language, say.pid);
 
 			assert.match(await sh(sandbox, `ps -o pid=,user= -p ${pid}; ` +
-				`tr '\\0' '\\n' </proc/${pid}/environ`),
-			new RegExp(`^\\s*${pid} root\\nPATH=.*\\nHOME=/root\\n` +
-				'LANG=C.UTF-8\\n$'));
+				`kill -0 ${pid} && echo reached`),
+			new RegExp(`^\\s*${pid} root\\nreached\\n$`));
+			assert.match(await out(sandbox, context, say.shell(
+				`tr '\\0' '\\n' </proc/${pid}/environ`)),
+			/^PATH=.*\nHOME=\/root\nLANG=C.UTF-8\n\s*$/);
 		});
 
 		test('it is in a leaf of its own of the cgroup', limit, async (t) => {

@@ -15,7 +15,15 @@ ip link set lo up
 echo "kernel $(uname -r), controllers $(cat /sys/fs/cgroup/cgroup.controllers)"
 warrend --probe --data /data
 warren --data /data migrate
-warrend --data /data --run /run/warren --workers 1 &
+# A handler of crashes: warrend does not start with it, unless it is told to.
+printf '#!/bin/sh\necho >>/run/crashes\n' >/run/handler
+chmod 0755 /run/handler
+echo '|/run/handler' >/proc/sys/kernel/core_pattern
+if warrend --data /data --run /run/warren --workers 1 2>/run/said; then
+	echo "not ok - warrend starts with a handler of crashes"
+fi
+grep -q sysctl /run/said && echo "ok - a handler of crashes is refused"
+warrend --data /data --run /run/warren --workers 1 --allow-core-handler &
 i=0
 while [ ! -S /run/warren/broker.sock ] && [ $i -lt 200 ]; do
 	sleep 0.1

@@ -260,6 +260,59 @@ static void cpu_is_limited(void)
 	buf_free(&r.out);
 }
 
+/* ---- crashes; guest.sh has set a handler that writes a line for each ---- */
+
+static off_t crashes(void)
+{
+	struct stat st;
+
+	usleep(500000); /* it is started, not waited for */
+	return stat("/run/crashes", &st) == 0 ? st.st_size : 0;
+}
+
+static void no_crash_inside_runs_a_handler(void)
+{
+	static const char *const scripts[] = {
+	    "kill -SEGV $$", "ulimit -c 0; kill -SEGV $$",
+	    "ulimit -c unlimited; kill -SEGV $$",
+	    "sh -c 'kill -ABRT $$'; sh -c 'ulimit -Sc 0; kill -QUIT $$'"};
+	off_t before;
+
+	claim(system("kill -SEGV $$") >= 0 && crashes() > 0,
+	      "the handler runs for a crash outside", "it does not");
+	before = crashes();
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+		char name[] = "crash0";
+		struct client_end r;
+
+		name[5] = (char)('0' + i);
+		sh(name, scripts[i], &r);
+		claim(i == 3 || r.end.reason == END_SIGNALLED, "a crash", "%s",
+		      end_reason_name(r.end.reason));
+		buf_free(&r.out);
+	}
+	claim(crashes() == before, "and for none in a sandbox", "%ld times",
+	      (long)(crashes() - before));
+}
+
+/* EACCES is Landlock's word: the other walls say EPERM. */
+static void files_have_a_second_wall(void)
+{
+	struct client_end r;
+
+	sh("landlock", "mknod /tmp/d c 1 3", &r);
+	claim(strstr(buf_str(&r.out), "Permission denied") != NULL,
+	      "Landlock confines", "%s", buf_str(&r.out));
+	buf_free(&r.out);
+	sh("refer",
+	   "cd /tmp && mkdir a b && echo x >a/f && mv a/f b/g && "
+	   "echo y >>b/g && rm -r a b && echo done",
+	   &r);
+	claim(strcmp(buf_str(&r.out), "done\n") == 0, "and hinders nothing",
+	      "%s", buf_str(&r.out));
+	buf_free(&r.out);
+}
+
 static void a_destroyed_sandbox_leaves_nothing(void)
 {
 	static const char *const argv[] = {"sleep", "60", NULL};
@@ -296,6 +349,8 @@ int main(int argc, char **argv)
 	leaves_are_delegated_and_killed();
 	disk_is_limited();
 	cpu_is_limited();
+	no_crash_inside_runs_a_handler();
+	files_have_a_second_wall();
 	a_command_runs("end", "the sandbox lives on to the end");
 	a_destroyed_sandbox_leaves_nothing();
 	printf("smoke: %d claims do not hold\n", failed);

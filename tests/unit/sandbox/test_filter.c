@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -175,6 +176,61 @@ static void only_harmless_personalities_are_taken(void **state)
 	    errno_of((struct attempt){SYS_personality, {0x0200000}}), 0);
 }
 
+static int set_core(void *arg)
+{
+	const struct attempt *a = arg;
+	struct rlimit one = {1, 1}, other = {0, 0}, is = {7, 7};
+
+	setrlimit(RLIMIT_CORE, &one);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    filter_load(&filter) < 0)
+		return 255;
+	if (a->nr == SYS_setrlimit
+		? syscall(SYS_setrlimit, a->args[0], &other)
+		: syscall(SYS_prlimit64, 0, a->args[0], &other, &is))
+		return errno;
+	return prlimit(0, RLIMIT_CORE, NULL, &is) != 0 ? errno
+						       : (int)is.rlim_cur;
+}
+
+static void the_limit_of_cores_stays_where_handlers_are_not_run(void **state)
+{
+	/* The kernel looks at the low half. */
+	static const long ones[] = {RLIMIT_CORE, RLIMIT_CORE | 1L << 32,
+				    RLIMIT_CORE | ~0xffffffffL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ones) / sizeof(ones[0]); i++) {
+		struct attempt set = {SYS_setrlimit, {ones[i]}};
+		struct attempt pr = {SYS_prlimit64, {ones[i]}};
+
+		assert_int_equal(apart(set_core, &set), 1);
+		assert_int_equal(apart(set_core, &pr), 1);
+	}
+}
+
+static int set_files(void *arg)
+{
+	struct rlimit few = {9, 9}, is = {0, 0};
+
+	(void)arg;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    filter_load(&filter) < 0)
+		return 255;
+	if (syscall(SYS_setrlimit, RLIMIT_NOFILE, &few) != 0)
+		return errno;
+	few = (struct rlimit){8, 8};
+	if (prlimit(0, RLIMIT_NOFILE, &few, NULL) != 0)
+		return errno;
+	return getrlimit(RLIMIT_NOFILE, &is) != 0 ? errno : (int)is.rlim_max;
+}
+
+static void other_limits_can_be_lowered(void **state)
+{
+	(void)state;
+	assert_int_equal(apart(set_files, NULL), 8);
+}
+
 #ifdef __x86_64__
 static int foreign(void *arg)
 {
@@ -220,6 +276,9 @@ int main(void)
 	    cmocka_unit_test(protocols_that_load_modules_are_refused),
 	    cmocka_unit_test(a_pair_of_sockets_is_a_unix_one),
 	    cmocka_unit_test(only_harmless_personalities_are_taken),
+	    cmocka_unit_test(
+		the_limit_of_cores_stays_where_handlers_are_not_run),
+	    cmocka_unit_test(other_limits_can_be_lowered),
 #ifdef __x86_64__
 	    cmocka_unit_test(a_foreign_architecture_kills),
 #endif

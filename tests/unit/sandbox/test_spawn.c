@@ -5,11 +5,14 @@
 #include "tests/unit/sandbox/root_unit.h"
 
 #include <linux/filter.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 
 #include "sandbox/berth.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/inject.h"
+#include "sandbox/parcel.h"
 #include "sandbox/spawn.h"
 
 #define ID "s00000spawntestunit000"
@@ -170,8 +173,55 @@ static void freshen(struct spawn_plan *plan, struct berth *b, int own[2])
 	plan->mounts.root_uid = berth_uid(b->slot, 0);
 }
 
+/* A husk is a child of its maker's parent: of this process. */
+static void make_husk(const struct spawn_plan *plan, struct spawn_child *c)
+{
+	struct parcel_fds fds;
+	int pair[2];
+	pid_t maker;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	maker = fork();
+	if (maker == 0) {
+		struct spawn_child h;
+		struct errinfo e;
+
+		if (spawn_husk(plan, &h, &e) != ERR_NONE)
+			_exit(1);
+		fds = (struct parcel_fds){{h.pidfd, h.go, h.report}, 3};
+		_exit(!parcel_send(pair[1], &h.pid, sizeof(h.pid), &fds, 0));
+	}
+	assert_true(parcel_receive(pair[0], &c->pid, sizeof(c->pid), &fds, 0));
+	assert_int_equal(fds.n, 3);
+	c->pidfd = fds.at[0];
+	c->go = fds.at[1];
+	c->report = fds.at[2];
+	close(pair[0]);
+	close(pair[1]);
+	assert_int_equal(waitpid(maker, NULL, 0), maker);
+}
+
+/* As live.c does it; one that has died meanwhile tells why by its report. */
+static void start(const struct spawn_plan *plan, struct spawn_child *c,
+		  const char *go)
+{
+	struct errinfo e = {0};
+
+	if (c->pidfd >= 0) {
+		if (spawn_fill(plan, c) &&
+		    cgroup_move(&u.cgroups, ID, c->pid, &e) == ERR_NONE)
+			spawn_go(c, plan->keeper, plan->cgroup);
+		return;
+	}
+	assert_int_equal(spawn_start(plan, c, &e), ERR_NONE);
+	assert_int_equal(cgroup_attach(&u.cgroups, ID, c->pid, &e), ERR_NONE);
+	if (go != NULL)
+		(void)!write(c->go, go, 1);
+}
+
 /* Which step a plan fails at; nothing is left of it then. */
-static struct spawn_report run(struct spawn_plan plan, const char *go)
+static struct spawn_report run_by(bool husk, struct spawn_plan plan,
+				  const char *go)
 {
 	struct cgroup_limits limits = {
 	    .memory_bytes = 64U << 20, .cpu_millis = 1000, .pids = 32};
@@ -186,11 +236,10 @@ static struct spawn_report run(struct spawn_plan plan, const char *go)
 	    cgroup_make(&u.cgroups, ID, &limits, berth_uid(b.slot, 65533), &e),
 	    ERR_NONE);
 	plan.cgroup = cgroup_dir(&u.cgroups, ID);
-	assert_int_equal(spawn_start(&plan, &c, &e), ERR_NONE);
+	if (husk)
+		make_husk(&plan, &c);
+	start(&plan, &c, go);
 	close(plan.cgroup);
-	assert_int_equal(cgroup_attach(&u.cgroups, ID, c.pid, &e), ERR_NONE);
-	if (go != NULL)
-		(void)!write(c.go, go, 1);
 	own_fd(&c.go);
 	r = report_of(&c);
 	for (int i = 0; i < 200 && !cgroup_remove(&u.cgroups, ID); i++)
@@ -205,6 +254,11 @@ static struct spawn_report run(struct spawn_plan plan, const char *go)
 	assert_int_equal(mounts(), before);
 	assert_true(open_fds() <= fds);
 	return r;
+}
+
+static struct spawn_report run(struct spawn_plan plan, const char *go)
+{
+	return run_by(false, plan, go);
 }
 
 static void fails_at(struct spawn_plan plan, enum spawn_step step)
@@ -333,6 +387,62 @@ static void without_a_cgroup_there_is_no_child(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+#ifndef NDEBUG
+/* spawn_steps.def, whole: a step that is added is broken here too. */
+static void each_step_fails(bool husk)
+{
+	static const char *const names[] = {
+	    "",
+#define STEP(name) #name,
+#include "sandbox/spawn_steps.def"
+#undef STEP
+	};
+	struct inject *shared = mmap(NULL, sizeof(*shared),
+				     PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	signal(SIGPIPE, SIG_IGN);
+	inject_use(shared);
+	for (uint32_t step = SPAWN_OK + 1; step <= SPAWN_EXEC; step++) {
+		struct spawn_report r;
+
+		if (step == SPAWN_STAGE && !husk)
+			continue;
+		shared->armed = step;
+		r = run_by(husk, u.plan, "g");
+		if (r.step != step || r.sys == 0)
+			fail_msg("%s broken, told as %s: %s", names[step],
+				 names[r.step], strerror((int)r.sys));
+		assert_int_equal(shared->reached[step], 1);
+		memset(shared->reached, 0, sizeof(shared->reached));
+	}
+	inject_use(NULL);
+	munmap(shared, sizeof(*shared));
+}
+#else
+static void each_step_fails(bool husk)
+{
+	(void)husk;
+	print_message("skipped: a release build lets no step fail\n");
+	skip();
+}
+#endif
+
+static void each_step_that_fails_is_told_and_undone(void **state)
+{
+	(void)state;
+	need_root("to make namespaces");
+	each_step_fails(false);
+}
+
+static void so_is_each_step_of_a_husk(void **state)
+{
+	(void)state;
+	need_root("to make namespaces");
+	each_step_fails(true);
+}
+
 static void the_unbroken_plan_becomes_init(void **state)
 {
 	(void)state;
@@ -357,6 +467,8 @@ int main(void)
 	    cmocka_unit_test(a_bad_filter_is_told),
 	    cmocka_unit_test(a_program_that_is_none_is_told),
 	    cmocka_unit_test(without_a_cgroup_there_is_no_child),
+	    cmocka_unit_test(each_step_that_fails_is_told_and_undone),
+	    cmocka_unit_test(so_is_each_step_of_a_husk),
 	    cmocka_unit_test(the_unbroken_plan_becomes_init),
 	};
 
