@@ -6,6 +6,7 @@
 #include "base/init_msg.h"
 #include "base/own.h"
 #include "fcgi/code_fork.h"
+#include "fcgi/pool.h"
 
 #define FORK_LIMIT_MS 4000
 
@@ -78,8 +79,10 @@ enum err code_fork(struct link *l, const struct keeper_start *s,
 	OWN(fork_fds_close) struct fork_fds f = {{-1, -1, -1, -1}};
 	struct errinfo told;
 	uint32_t n = 0;
-	enum err r = fork_prepare(l, s, &f, e);
+	enum err r = pool_long(l->rq, e); /* what is forked can be stopped */
 
+	if (r == ERR_NONE)
+		r = fork_prepare(l, s, &f, e);
 	if (r != ERR_NONE)
 		return r;
 	r = fork_ask(l, s->user, language, &f, &n, e);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
+#include "fcgi/pool.h"
 #include "fcgi/preview.h"
 #include "fcgi/preview_socket.h"
 
@@ -163,6 +164,8 @@ enum err preview_serve(struct request *rq, struct errinfo *e)
 		r = preview_port(rq, &p, e);
 	if (r == ERR_NOT_FOUND)
 		return preview_none(rq, e);
+	if (r == ERR_NONE)
+		r = pool_long(rq, e); /* to see whether anybody answers */
 	if (r != ERR_NONE)
 		return r;
 	if (preview_socket_alive(rq, &p)) {

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
+#include "fcgi/pool.h"
 #include "fcgi/retry.h"
 
 #define STEP_MS 20
@@ -85,6 +86,9 @@ enum err retry_wait(struct request *rq, struct retry *x, struct errinfo *e)
 	while (r == ERR_NONE && x->key != NULL && !x->first &&
 	       !retry_answered(x) && clock_mono_ms() < until &&
 	       !answer_gone(rq)) {
+		r = pool_long(rq, e);
+		if (r != ERR_NONE)
+			return r;
 		nanosleep(&step, NULL);
 		node_retry_free(&x->row);
 		r = node_retry_begin(rq->store, x->scope, x->key, &x->row,

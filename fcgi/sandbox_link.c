@@ -200,8 +200,11 @@ static enum err link_boot(struct request *rq, struct errinfo *e)
 	const struct ctl_sandbox *s = &rq->sandbox;
 	int64_t from = link_now_us();
 	struct errinfo why = {0};
-	enum err r = link_ask_start(rq, &why);
+	enum err r = pool_long(rq, e); /* a burst of starts has to queue */
 
+	if (r != ERR_NONE)
+		return r;
+	r = link_ask_start(rq, &why);
 	rq->start_us += link_now_us() - from;
 	if (link_no_image(r, &why))
 		return err_http_fail(rq, e, HTTP_IMAGE_NOT_FOUND,
