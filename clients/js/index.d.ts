@@ -268,9 +268,9 @@ export interface RunCodeStreamOptions {
 	/** Default: one of the language, made by the first call. */
 	context?: CodeContext | string;
 	/** Default: python. */
+	language?: Language;
 	/** Of this run alone. */
 	cwd?: string;
-	language?: Language;
 	timeout?: number;
 	envVars?: Record<string, string>;
 	signal?: AbortSignal;
