@@ -13,6 +13,10 @@
  *           fds: stdin, stdout, stderr, as the flags say, in that order
  *           -> STARTED | REFUSED; then EVENTs if KF_ATTACH
  *           KF_FORKED (EXEC_KERNEL only): -> FDS | REFUSED; it waits for FORKED
+ *           with KF_SPARE it begins only when a START with KF_CLAIM, the same
+ *           argv and user comes, and is that execution from then on; grace_ms
+ *           is how many of its kind there may be, or ERR_LIMIT. KF_CLAIM:
+ *           -> STARTED | REFUSED, with ERR_NOT_FOUND if there is none
  *  FORKED   str id, u32 pid (as seen inside): a zygote forked the kernel with
  *           the descriptors of FDS -> STARTED | REFUSED (forgotten then);
  *           pid 0: it could not, forget it -> OK
@@ -136,7 +140,9 @@ enum keeper_flag {
 	KF_SESSION_HAVE = 256, /* ERR_NOT_FOUND rather than a new session */
 	KF_WALL = 512, /* timeout_ms is the sandbox's limit, not the caller's */
 	KF_ASIDE =
-	    1024 /* it does not wait for the other calls of its session */
+	    1024, /* it does not wait for the other calls of its session */
+	KF_SPARE = 2048, /* with KF_FORKED: a spare one, not begun */
+	KF_CLAIM = 4096  /* a spare one begins */
 };
 
 enum exec_kind {

@@ -8,6 +8,7 @@
 #include "base/own.h"
 #include "fcgi/code_context.h"
 #include "fcgi/code_fork.h"
+#include "fcgi/code_spare.h"
 #include "fcgi/exec_hits.h"
 #include "fcgi/launch.h"
 
@@ -127,11 +128,14 @@ static enum err context_kernel(struct request *rq, struct link *l,
 	s.env = all;
 	s.argv = lang->argv;
 	s.argc = lang->argc;
-	r = code_fork(l, &s, lang->name, &pid, e);
+	r = code_spare_claim(l, &s, lang, &pid, e);
+	if (r != ERR_NONE && r != ERR_GONE)
+		r = code_fork(l, &s, lang->name, &pid, e);
 	if (r != ERR_NONE && r != ERR_GONE)
 		r = context_exec(l, &s, &pid, e);
 	if (r != ERR_NONE)
 		return context_refused(rq, lang, &x, r, e);
+	code_spare_fill(rq, lang);
 	return node_context_pid(rq->store, rq->sandbox.id, ctx->id, pid, e);
 }
 

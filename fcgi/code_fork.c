@@ -29,7 +29,7 @@ static enum err fork_prepare(struct link *l, const struct keeper_start *s,
 	struct wire_msg *m;
 	enum err r;
 
-	forked.flags = KF_FORKED;
+	forked.flags = KF_FORKED | (s->flags & KF_SPARE);
 	keeper_put_start(&b, &forked);
 	r = link_call(l, KM_START, &b, &m, e);
 	if (r != ERR_NONE)

@@ -6,7 +6,8 @@
 
 /**
  * code_fork(l, s, language, pid, e):
- * Start the kernel ${s} of ${language} by forking a zygote.
+ * Start the kernel ${s} of ${language} by forking a zygote; with KF_SPARE
+ * one that waits, see keeper_msg.h.
  * Errors: any, with nothing started and the id free again: start it by exec
  * then, which also tells what is wrong with ${s} if that is why. ERR_GONE:
  * the keeper died, or the client left.

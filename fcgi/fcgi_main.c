@@ -21,6 +21,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "fcgi/accept.h"
+#include "fcgi/code_spare.h"
 #include "fcgi/store_pool.h"
 
 #define LISTEN_FD 3
@@ -95,6 +96,7 @@ static enum err main_serve(const struct worker *w, struct errinfo *e)
 {
 	struct store_ckpt *ckpt = NULL;
 	struct store_conn *c = NULL;
+	struct errinfo ignored;
 	enum err r;
 
 	store_pool_init(w->data_dir);
@@ -105,6 +107,8 @@ static enum err main_serve(const struct worker *w, struct errinfo *e)
 	r = store_ckpt_start(w->data_dir, false, &ckpt, e);
 	if (r != ERR_NONE)
 		return r;
+	if (code_spare_open(w, &ignored) != ERR_NONE)
+		log_err("no spare kernels", &ignored);
 	r = accept_run(w, LISTEN_FD, e);
 	store_pool_close();
 	store_ckpt_stop(&ckpt);

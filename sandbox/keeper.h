@@ -105,6 +105,7 @@ struct exec {
 	struct exec *next_run;    /* queue of the kernel */
 	bool forked;              /* a kernel out of a zygote: keeper_fork.c */
 	bool adopted;             /* … that init watches */
+	char *spare;              /* … that has not begun: of what kind */
 	int hand[4];              /* … its descriptors, until handed out */
 	int nhand;
 	char *run_json;

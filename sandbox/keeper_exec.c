@@ -98,6 +98,7 @@ void exec_free(struct exec *x)
 	kernel_free(x);
 	ring_free(&x->ring);
 	free(x->run_json);
+	free(x->spare);
 	while (x->nhand > 0)
 		own_fd(&x->hand[--x->nhand]);
 	if (x->prev != NULL)

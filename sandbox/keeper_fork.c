@@ -1,4 +1,7 @@
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/init_msg.h"
@@ -52,11 +55,83 @@ void fork_told(struct exec *x, struct client *c, uint32_t tag, uint32_t pid)
 
 bool fork_waits(struct exec *x, uint32_t pid)
 {
+	OWN(buf_free) struct buf b = BUF_INIT(16);
+
 	if (!x->forked || kernel_is_ready(x))
 		return false;
 	x->adopted = true;
 	x->pid = pid;
+	if (x->spare == NULL)
+		return true;
+	loop_timer_del(&x->keeper->loop, &x->timer);
+	wire_u32(&b, pid);
+	client_started(x->starter, x->starter_tag, &b);
+	x->starter = NULL;
 	return true;
+}
+
+/* ---- spare ones ---- */
+
+/* The user and all of argv, each ended by a 1; NULL without memory. */
+static char *spare_kind(const struct keeper_start *s)
+{
+	struct buf b = BUF_INIT(KEEPER_PAYLOAD_MAX);
+
+	buf_adds(&b, s->user);
+	for (uint32_t i = 0; i < s->argc; i++) {
+		buf_addc(&b, '\1');
+		buf_adds(&b, s->argv[i]);
+	}
+	if (buf_ok(&b))
+		return b.data;
+	buf_free(&b);
+	return NULL;
+}
+
+enum err fork_spare(struct exec *x, const struct keeper_start *s,
+		    struct errinfo *e)
+{
+	OWN(own_mem) char *kind = spare_kind(s);
+	uint32_t n = 0;
+
+	if (kind == NULL)
+		return err_set(e, ERR_NOMEM, 0, "spare");
+	for (const struct exec *y = x->keeper->execs; y != NULL; y = y->next)
+		n += y->spare != NULL && strcmp(y->spare, kind) == 0;
+	if (n >= s->grace_ms)
+		return err_set(e, ERR_LIMIT, 0, "spare");
+	x->spare = STEAL(kind);
+	return ERR_NONE;
+}
+
+enum err fork_claim(struct keeper *k, const struct keeper_start *s,
+		    const struct buf *begin, struct exec **out,
+		    struct errinfo *e)
+{
+	OWN(own_mem) char *kind = spare_kind(s);
+	struct exec *x = k->execs;
+
+	if (!id_text_ok(s->id))
+		return err_set(e, ERR_ARG, 0, "id");
+	if (exec_find(k, s->id) != NULL)
+		return err_set(e, ERR_EXISTS, 0, "id");
+	while (x != NULL && (kind == NULL || x->spare == NULL || !x->adopted ||
+			     strcmp(x->spare, kind) != 0))
+		x = x->next;
+	if (x == NULL)
+		return err_set(e, ERR_NOT_FOUND, 0, "spare");
+	free(x->spare);
+	x->spare = NULL;
+	snprintf(x->id, sizeof(x->id), "%s", s->id);
+	x->grace_ms = s->grace_ms;
+	x->started_ms = clock_unix_ms();
+	x->started_mono = clock_mono_ms();
+	usage_counts(&k->usage, &x->from);
+	loop_timer_set(&k->loop, &x->timer, clock_mono_ms() + FORK_LIMIT_MS,
+		       on_limit, x);
+	kernel_begin(x, begin);
+	*out = x;
+	return ERR_NONE;
 }
 
 void fork_ready(struct exec *x)

@@ -108,7 +108,7 @@ static bool do_start(struct client *c, struct wire_msg *msg)
 		x->starter = NULL;
 		exec_kill(x, END_KILLED, 0);
 	}
-	if (x->forked)
+	if (x->forked && x->nhand > 0)
 		fork_hand_out(x);
 	return true;
 }
@@ -319,7 +319,8 @@ static bool do_list(struct client *c, struct wire_msg *msg)
 	OWN(buf_free) struct buf b = BUF_INIT(64);
 
 	for (struct exec *x = c->keeper->execs; x != NULL; x = x->next)
-		say_item(c, msg->tag, x);
+		if (x->spare == NULL)
+			say_item(c, msg->tag, x);
 	wire_i64(&b, c->keeper->since_ms);
 	client_say(c, KM_OK, msg->tag, &b);
 	return msg->len == 0;

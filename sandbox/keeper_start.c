@@ -10,6 +10,7 @@
 #include "base/kernel_msg.h"
 #include "base/own.h"
 #include "sandbox/keeper_exec.h"
+#include "sandbox/keeper_fork.h"
 #include "sandbox/keeper_init.h"
 #include "sandbox/keeper_kernel.h"
 #include "sandbox/keeper_pipe.h"
@@ -218,6 +219,12 @@ static enum err put_spawn(struct buf *b, const struct keeper_start *s,
 
 static enum err start_check(const struct keeper_start *s, struct errinfo *e)
 {
+	const uint32_t spare = KF_SPARE;
+
+	if ((s->flags & (KF_SPARE | KF_FORKED)) == KF_SPARE ||
+	    ((s->flags & KF_CLAIM) != 0 &&
+	     (s->flags != KF_CLAIM || s->kind != EXEC_KERNEL)))
+		return err_set(e, ERR_ARG, 0, "spare");
 	if (s->kind < EXEC_CALL || s->kind > EXEC_KERNEL)
 		return err_set(e, ERR_ARG, 0, "kind");
 	if (s->argc == 0)
@@ -229,7 +236,7 @@ static enum err start_check(const struct keeper_start *s, struct errinfo *e)
 	    s->kind != EXEC_PROCESS)
 		return err_set(e, ERR_ARG, 0, "session");
 	if ((s->flags & KF_FORKED) != 0 &&
-	    (s->kind != EXEC_KERNEL || s->flags != KF_FORKED ||
+	    (s->kind != EXEC_KERNEL || (s->flags & ~spare) != KF_FORKED ||
 	     s->stdin_len > 0))
 		return err_set(e, ERR_ARG, 0, "forked");
 	return ERR_NONE;
@@ -246,15 +253,32 @@ static enum err start_hand(struct exec *x, const struct keeper_start *s,
 
 	if (r != ERR_NONE)
 		return r;
-	put_begin(&b, s);
-	if (!buf_ok(&b))
-		return err_set(e, ERR_LIMIT, 0, "environment too long");
-	kernel_begin(x, &b);
+	if ((s->flags & KF_SPARE) != 0) {
+		r = fork_spare(x, s, e);
+		if (r != ERR_NONE)
+			return r;
+	} else {
+		put_begin(&b, s);
+		if (!buf_ok(&b))
+			return err_set(e, ERR_LIMIT, 0, "environment too long");
+		kernel_begin(x, &b);
+	}
 	x->forked = true;
 	x->nhand = io.nfds;
 	for (int i = 0; i < io.nfds; i++)
 		x->hand[i] = STEAL_FD(io.fds[i]);
 	return ERR_NONE;
+}
+
+static enum err start_claim(struct keeper *k, const struct keeper_start *s,
+			    struct exec **out, struct errinfo *e)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(KERNEL_PAYLOAD_MAX);
+
+	put_begin(&b, s);
+	if (!buf_ok(&b))
+		return err_set(e, ERR_LIMIT, 0, "environment too long");
+	return fork_claim(k, s, &b, out, e);
 }
 
 static enum err start_send(struct exec *x, const struct keeper_start *s,
@@ -293,6 +317,8 @@ enum err exec_start(struct keeper *k, const struct keeper_start *s,
 
 	if (r == ERR_NONE && !given_fds(s->flags, fds, nfds, given))
 		r = err_set(e, ERR_ARG, 0, "descriptors");
+	if (r == ERR_NONE && (s->flags & KF_CLAIM) != 0)
+		return start_claim(k, s, out, e);
 	if (r == ERR_NONE)
 		r = exec_new(k, s->id, s->kind, s->ring_bytes, &x, e);
 	if (r != ERR_NONE)

@@ -7,6 +7,7 @@
 
 const fs = require('node:fs');
 const v8 = require('node:v8');
+const stop = require('./stop.cjs');
 
 const BEGIN = 0x42;
 const HEAD = 16;
@@ -51,7 +52,7 @@ function readsEarly() {
 }
 
 /* child: what enter.serve() or enter.alone() gave in the child. */
-function run(kernel, enter, child, fd) {
+async function run(kernel, enter, child, fd) {
 	/* node's own waits for threads that are not there */
 	process.reallyExit = (code) =>
 		enter.quit(Number(code ?? process.exitCode ?? 0) | 0);
@@ -60,6 +61,8 @@ function run(kernel, enter, child, fd) {
 		value: child.pid, configurable: true, enumerable: true,
 		writable: false,
 	});
+	if (!stop.readable(fd)) /* a spare one: there is time */
+		await kernel.rehearse(['1 + 1', 'console.log("x")']);
 	const { cwd, env } = beginFrame(fd);
 	setEnvironment(env);
 	try {

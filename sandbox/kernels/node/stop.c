@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <node_api.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -239,6 +240,19 @@ static napi_value call(napi_env env, napi_callback_info info)
 	return v;
 }
 
+/* readable(fd): whether something can be read from it now. */
+static napi_value readable(napi_env env, napi_callback_info info)
+{
+	napi_value fd = NULL, v = NULL;
+	struct pollfd p = {.fd = -1, .events = POLLIN};
+	size_t argc = 1;
+
+	napi_get_cb_info(env, info, &argc, &fd, NULL, NULL);
+	napi_get_value_int32(env, fd, &p.fd);
+	napi_get_boolean(env, poll(&p, 1, 0) != 0, &v);
+	return v;
+}
+
 /* stop(): end the guarded call that this is in. */
 static napi_value stop(napi_env env, napi_callback_info info)
 {
@@ -272,6 +286,7 @@ NAPI_MODULE_INIT()
 	    {"watch", NULL, watch, NULL, NULL, NULL, napi_default, NULL},
 	    {"arm", NULL, arm, NULL, NULL, NULL, napi_default, NULL},
 	    {"call", NULL, call, NULL, NULL, NULL, napi_default, NULL},
+	    {"readable", NULL, readable, NULL, NULL, NULL, napi_default, NULL},
 	    {"stop", NULL, stop, NULL, NULL, NULL, napi_default, NULL},
 	};
 	napi_value buffer = NULL, view = NULL;

@@ -16,7 +16,7 @@ function load() {
 		return require('./warren_stop.node');
 	} catch {
 		return { words: new Int32Array(2), watch: () => false,
-			arm() {}, stop() {}, call: watched };
+			arm() {}, stop() {}, call: watched, readable: () => true };
 	}
 }
 
@@ -91,4 +91,4 @@ function watch(fn) {
 		process.on('SIGINT', fn);
 }
 
-module.exports = { arm: native.arm, guard, held, pending, watch };
+module.exports = { arm: native.arm, readable: native.readable, guard, held, pending, watch };

@@ -52,7 +52,7 @@ async function main(argv) {
 		if (!child)
 			process.reallyExit(0);
 	}
-	begin.run(kernel, enter, child, 3);
+	await begin.run(kernel, enter, child, 3);
 }
 
 main(process.argv.slice(2)).catch((error) => {

@@ -8,6 +8,7 @@ exec then.
 import io
 import os
 import re
+import select
 import sys
 
 from .protocol import BEGIN, HEAD
@@ -66,6 +67,9 @@ def _stamp(path):
 
 def run(kernel, fd):
     """Become a context's kernel; does not return."""
+    if not select.select([fd], [], [], 0)[0]:
+        from . import rehearse  # a spare one: there is time
+        rehearse.once(kernel)
     payload = _begin_frame(fd)
     if payload is None:
         os._exit(0)

@@ -31,7 +31,12 @@ class _Control:
         protocol.HEAD.pack(len(protocol.encode(kind, obj)), kind, 0, tag, 0)
 
 
-def run(kernel):
+def once(kernel):
+    """In a spare child: its own copies of what any run writes to."""
+    run(kernel, 1, CELLS[:2])
+
+
+def run(kernel, rounds=ROUNDS, cells=CELLS):
     """Run the usual kinds of cells; leaves the kernel as it was."""
     from json import dumps
     shell = kernel.shell
@@ -41,8 +46,8 @@ def run(kernel):
     kernel._start_flushing = lambda: None
     sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
     try:
-        for turn in range(ROUNDS):
-            for code in CELLS if turn in (0, ROUNDS - 1) else CELLS[:3]:
+        for turn in range(rounds):
+            for code in cells if turn in (0, rounds - 1) else cells[:3]:
                 kernel._run(1, dumps({"code": code}).encode())
             warm.refresh(kernel)
             child.could_begin()
