@@ -6,7 +6,7 @@
 #include "base/own.h"
 #include "base/wire.h"
 
-#define FILL_FIRST 4096U
+#define FILL_FIRST 4095U /* with the 0 behind it a round number */
 #define FILL_BYTES (66U * 1024) /* what a pipe holds, and its heads */
 
 /* ---- payloads ---- */
@@ -249,8 +249,12 @@ enum err wire_rx_fill(struct wire_rx *rx, int fd, bool *more, struct errinfo *e)
 	do {
 		n = recvmsg(fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
-	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+		/* Who waits needs none; a large one may be filled again. */
+		if (rx->in.cap <= FILL_FIRST + 1)
+			wire_rx_rest(rx);
 		return ERR_NONE;
+	}
 	if (n < 0)
 		return err_set(e, ERR_PEER, errno, "recvmsg");
 	if (!wire_rx_rights(rx, &h))
@@ -263,6 +267,14 @@ enum err wire_rx_fill(struct wire_rx *rx, int fd, bool *more, struct errinfo *e)
 	buf_grow(&rx->in, (size_t)n);
 	*more = true;
 	return ERR_NONE;
+}
+
+void wire_rx_rest(struct wire_rx *rx)
+{
+	if (rx->at == rx->in.len && rx->msg.nfds == 0) {
+		buf_free(&rx->in);
+		rx->at = 0;
+	}
 }
 
 enum err wire_rx_next(struct wire_rx *rx, struct wire_msg **msg,

@@ -96,6 +96,13 @@ void wire_rx_init(struct wire_rx *rx, size_t payload_max);
 void wire_rx_free(struct wire_rx *rx);
 
 /**
+ * wire_rx_rest(rx):
+ * Nothing is expected soon: its buffer is given back if it is empty. No
+ * frame that it gave out may be in use.
+ */
+void wire_rx_rest(struct wire_rx *rx);
+
+/**
  * wire_rx_fill(rx, fd, more, e):
  * Receive once without blocking. ${more} is false when nothing was there.
  * Errors: ERR_PEER at the end of the stream, a reset, too many descriptors.

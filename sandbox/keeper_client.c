@@ -319,6 +319,7 @@ static void on_client(void *arg, uint32_t events)
 	}
 	if (c->attaches != NULL)
 		client_pump(c);
+	wire_rx_rest(&c->rx);
 }
 
 static bool client_allowed(const struct keeper *k, int fd)
