@@ -94,13 +94,41 @@ static bool accept_new(void)
 	return true;
 }
 
+/* As FCGX_Finish_r does, but streams that body_end() took are gone. */
+static void accept_finish(FCGX_Request *fcgi)
+{
+	bool close = fcgi->keepConnection == 0;
+
+	if (fcgi->err != NULL && FCGX_FClose(fcgi->err) != 0)
+		close = true;
+	if (FCGX_FClose(fcgi->out) != 0)
+		close = true;
+	if (fcgi->in != NULL && FCGX_GetError(fcgi->in) != 0)
+		close = true;
+	FCGX_Free(fcgi, close);
+}
+
+/* Not on the stack, of which each thread that waits has whole pages. */
+static bool accept_request(FCGX_Request *fcgi, int fd, int64_t came_us)
+{
+	struct request *rq = calloc(1, sizeof(*rq));
+	bool broken;
+
+	if (rq == NULL)
+		return false;
+	rq->worker = accept_state.worker;
+	rq->fcgi = fcgi;
+	rq->client_fd = fd;
+	rq->came_us = came_us;
+	route_serve(rq);
+	broken = rq->broken;
+	free(rq);
+	return !broken;
+}
+
 void accept_serve(int fd, int64_t came_us)
 {
 	FCGX_Request fcgi;
-	struct request rq = {.worker = accept_state.worker,
-			     .fcgi = &fcgi,
-			     .client_fd = fd,
-			     .came_us = came_us};
 
 	FCGX_InitRequest(&fcgi, -1, 0);
 	fcgi.ipcFd = fd;
@@ -110,10 +138,9 @@ void accept_serve(int fd, int64_t came_us)
 		atomic_fetch_sub(&accept_state.open, 1);
 		return;
 	}
-	route_serve(&rq);
-	if (rq.broken)
+	if (!accept_request(&fcgi, fd, came_us))
 		fcgi.keepConnection = 0;
-	FCGX_Finish_r(&fcgi);
+	accept_finish(&fcgi);
 	if (fcgi.ipcFd < 0) {
 		atomic_fetch_sub(&accept_state.open, 1);
 	} else if (!accept_idle(EPOLL_CTL_MOD, fd)) {

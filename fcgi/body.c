@@ -3,12 +3,24 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
+#include "base/clock.h"
 #include "base/own.h"
+#include "fcgi/accept.h"
 #include "fcgi/body.h"
 #include "fcgi/share.h"
 
 #define BODY_STEP (64 * KIB)
+
+/*
+ * What is read and thrown away of a body that no handler wanted, if it is
+ * there: whoever sends it slowly, who may have no key, gets no thread for it.
+ */
+#define DRAIN_MAX (1U * MIB)
+#define DRAIN_STEP_MS 20
+#define DRAIN_MS 100
 
 int64_t body_length(const struct request *rq)
 {
@@ -51,6 +63,62 @@ enum err body_read(struct request *rq, void *p, size_t n, size_t *got,
 		return err_set(e, ERR_PEER, 0, "body cut off");
 	*got = (size_t)r;
 	return ERR_NONE;
+}
+
+static void body_patience(const struct request *rq, int64_t ms)
+{
+	const struct timeval t = {.tv_sec = ms / 1000,
+				  .tv_usec = ms % 1000 * 1000};
+
+	if (rq->client_fd >= 0)
+		setsockopt(rq->client_fd, SOL_SOCKET, SO_RCVTIMEO, &t,
+			   sizeof(t));
+}
+
+/* False: there is more, or it did not come in time. */
+static bool body_drained(const struct request *rq)
+{
+	FCGX_Stream *in = rq->fcgi->in;
+	int64_t deadline = clock_mono_ms() + DRAIN_MS;
+	char waste[4096];
+	int left = (int)DRAIN_MAX;
+
+	while (left > 0 && clock_left_ms(deadline) > 0) {
+		int want = (int)(in->stop - in->rdNext), n; /* it has */
+
+		if (want > (int)sizeof(waste))
+			want = (int)sizeof(waste);
+		if (want < 1)
+			want = 1;
+		n = FCGX_GetStr(waste, want, in);
+		if (n < want)
+			return FCGX_GetError(in) == 0;
+		left -= n;
+	}
+	return false;
+}
+
+void body_drain(struct request *rq)
+{
+	if (rq->fcgi->in == NULL || rq->broken ||
+	    FCGX_HasSeenEOF(rq->fcgi->in) != 0)
+		return;
+	body_patience(rq, DRAIN_STEP_MS);
+	if (body_drained(rq))
+		body_patience(rq, ACCEPT_SLOW_MS);
+	else
+		rq->fcgi->keepConnection = 0;
+}
+
+void body_end(struct request *rq)
+{
+	body_drain(rq);
+	if (rq->fcgi->in == NULL || rq->fcgi->keepConnection == 0 ||
+	    FCGX_GetError(rq->fcgi->in) != 0)
+		return;
+	FCGX_FreeStream(&rq->fcgi->in);
+	(void)FCGX_FClose(rq->fcgi->err);
+	FCGX_FreeStream(&rq->fcgi->err);
 }
 
 enum err body_all(struct request *rq, struct buf *out, struct errinfo *e)

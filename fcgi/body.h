@@ -38,6 +38,20 @@ FALLIBLE enum err body_part(struct request *rq, struct json_object *obj,
 FALLIBLE enum err body_read(struct request *rq, void *p, size_t n, size_t *got,
 			    struct errinfo *e);
 
+/**
+ * body_drain(rq):
+ * Read what no handler wanted of the body, so that the connection can be
+ * kept; one with very much left over is not.
+ */
+void body_drain(struct request *rq);
+
+/**
+ * body_end(rq):
+ * The same, for a call that takes long: what reading the body took is given
+ * back, with the stream for errors. No function here is called after it.
+ */
+void body_end(struct request *rq);
+
 /** body_length(rq): What Content-Length says; -1 when it says nothing. */
 int64_t body_length(const struct request *rq);
 

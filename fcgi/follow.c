@@ -5,11 +5,13 @@
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/follow.h"
+#include "fcgi/pool.h"
 #include "fcgi/sandbox_link.h"
 #include "store/log_chunk.h"
 
 #define PAGE_BYTES (1U * MIB)
 #define IDLE_MS 1000
+#define QUIET_MS 5000 /* after the first */
 
 /* How long the recorder may take to store the last events of a keeper. */
 #define LAST_MS 500
@@ -58,7 +60,8 @@ static enum err follow_stored(struct follow *f, struct errinfo *e)
 
 static int64_t follow_tick(const struct follow *f)
 {
-	int64_t at = clock_mono_ms() + (f->idle_ms > 0 ? f->idle_ms : IDLE_MS);
+	int64_t idle = f->quiet ? QUIET_MS : IDLE_MS;
+	int64_t at = clock_mono_ms() + (f->idle_ms > 0 ? f->idle_ms : idle);
 
 	return f->until_ms > 0 && f->until_ms < at ? f->until_ms : at;
 }
@@ -75,6 +78,7 @@ static enum err follow_keeper(struct follow *f, struct link *l,
 			return ERR_NONE;
 		if (r != ERR_NONE)
 			return r;
+		f->quiet = f->quiet && le.got == LINK_TICK;
 		switch (le.got) {
 		case LINK_EVENT:
 			r = follow_one(f, &le.ev, e);
@@ -91,6 +95,9 @@ static enum err follow_keeper(struct follow *f, struct link *l,
 		case LINK_TICK:
 			if (f->idle != NULL)
 				r = f->idle(f->ctx, e);
+			f->quiet = true;
+			wire_rx_rest(&l->rx);
+			pool_rest(f->rq);
 			break;
 		}
 		if (r != ERR_NONE)

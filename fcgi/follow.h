@@ -28,13 +28,14 @@ struct follow {
 	/* Events ${from} to ${to} are not there any more; may be NULL. */
 	enum err (*gap)(void *ctx, uint64_t from, uint64_t to,
 			struct errinfo *e);
-	/* While nothing comes, each idle_ms (0: a second) and at until_ms
-	 * (monotonic; 0: never); may be NULL. */
+	/* While nothing comes, each idle_ms (0: a second, then five) and at
+	 * until_ms (monotonic; 0: never); may be NULL. */
 	enum err (*idle)(void *ctx, struct errinfo *e);
 	void *ctx;
 	int64_t idle_ms; /* event() and idle() may change it */
 	int64_t until_ms;
 	enum follow_how how; /* set by follow_run */
+	bool quiet;          /* nothing came for a while */
 };
 
 /**

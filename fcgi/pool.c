@@ -1,15 +1,27 @@
 #include <errno.h>
+#include <fcgiapp.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "fcgi/accept.h"
 #include "fcgi/pool.h"
 #include "fcgi/share.h"
+#include "fcgi/store_pool.h"
 
 #define POOL_STACK_BYTES (256U * KIB)
+#define POOL_PAGE 4096U
+#define POOL_FRAME 1024U
+#define POOL_TRIM_MS 3000
+#define POOL_TRIM_RESTS 16 /* fewer are not worth it */
+
+/* The lowest address of this thread's stack; 0: not known. */
+static __thread uintptr_t pool_stack;
 
 struct pool_job {
 	struct pool_job *next;
@@ -68,12 +80,73 @@ static struct pool_job *pool_take(void)
 	return job;
 }
 
+static void pool_stack_find(void)
+{
+#ifndef __SANITIZE_ADDRESS__ /* which has a view of its own on stacks */
+	pthread_attr_t a;
+	void *low = NULL;
+	size_t size;
+
+	if (pthread_getattr_np(pthread_self(), &a) != 0)
+		return;
+	if (pthread_attr_getstack(&a, &low, &size) == 0)
+		pool_stack = (uintptr_t)low;
+	pthread_attr_destroy(&a);
+#endif
+}
+
+/* The pages within; what they hold is lost. */
+static void pool_give_back(uintptr_t from, uintptr_t to)
+{
+	from = (from + POOL_PAGE - 1) & ~(uintptr_t)(POOL_PAGE - 1);
+	to &= ~(uintptr_t)(POOL_PAGE - 1);
+	if (from < to)
+		madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+/* Below the frames of our callers and the next call's. */
+static void pool_stack_rest(void)
+{
+	char here = 0;
+
+	if (pool_stack != 0)
+		pool_give_back(pool_stack, (uintptr_t)&here - POOL_FRAME);
+}
+
+/* Where the library would write next, once all was sent. */
+static void pool_out_rest(const struct request *rq)
+{
+	const FCGX_Stream *out = rq->fcgi->out;
+
+	if (out != NULL && !rq->broken)
+		pool_give_back((uintptr_t)out->wrNext, (uintptr_t)out->stop);
+}
+
+void pool_rest(struct request *rq)
+{
+	static _Atomic int64_t trimmed_ms;
+	static atomic_uint rests;
+	int64_t now = clock_mono_ms();
+	int64_t last = atomic_load(&trimmed_ms);
+
+	if (atomic_fetch_add(&rests, 1) >= POOL_TRIM_RESTS &&
+	    now - last >= POOL_TRIM_MS &&
+	    atomic_compare_exchange_strong(&trimmed_ms, &last, now)) {
+		atomic_store(&rests, 0);
+		store_pool_rest();
+		malloc_trim(0);
+	}
+	pool_out_rest(rq);
+	pool_stack_rest();
+}
+
 static void *pool_thread(void *arg)
 {
 	struct pool_job *job;
 	bool quiet;
 
 	(void)arg;
+	pool_stack_find();
 	pthread_mutex_lock(&pool.lock);
 	while ((job = pool_take()) != NULL) {
 		pthread_mutex_unlock(&pool.lock);
@@ -83,8 +156,10 @@ static void *pool_thread(void *arg)
 	}
 	quiet = --pool.calls <= POOL_SPARE_MIN;
 	pthread_mutex_unlock(&pool.lock);
-	if (quiet)
-		malloc_trim(0); /* what a burst has left behind */
+	if (quiet) { /* what a burst has left behind */
+		store_pool_rest();
+		malloc_trim(0);
+	}
 	return NULL;
 }
 

@@ -23,6 +23,14 @@
  */
 FALLIBLE enum err pool_long(struct request *rq, struct errinfo *e);
 
+/**
+ * pool_rest(rq):
+ * This thread will be quiet for a while: give back the memory that it had in
+ * use and has not now, of its stack and of ${rq}'s empty output buffer, and
+ * now and then what of the heap is free. Cheap enough for once a second.
+ */
+void pool_rest(struct request *rq);
+
 /** pool_long_end(rq): At the end of every request. */
 void pool_long_end(struct request *rq);
 

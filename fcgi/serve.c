@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -20,14 +18,6 @@
 #include "fcgi/preview.h"
 #include "fcgi/share.h"
 #include "fcgi/store_pool.h"
-
-/*
- * What is read and thrown away of a body that no handler wanted, if it is
- * there: whoever sends it slowly, who may have no key, gets no thread for it.
- */
-#define DRAIN_MAX (1U * MIB)
-#define DRAIN_STEP_MS 20
-#define DRAIN_MS 100
 
 void route_park(struct request *rq)
 {
@@ -52,50 +42,6 @@ static void serve_begin(struct request *rq)
 		rq->came_us = rq->begun_us;
 	randombytes_buf(raw, sizeof(raw));
 	sodium_bin2hex(rq->id, sizeof(rq->id), raw, sizeof(raw));
-}
-
-static void serve_patience(const struct request *rq, int64_t ms)
-{
-	const struct timeval t = {.tv_sec = ms / 1000,
-				  .tv_usec = ms % 1000 * 1000};
-
-	if (rq->client_fd >= 0)
-		setsockopt(rq->client_fd, SOL_SOCKET, SO_RCVTIMEO, &t,
-			   sizeof(t));
-}
-
-/* False: there is more, or it did not come in time. */
-static bool serve_drained(const struct request *rq)
-{
-	FCGX_Stream *in = rq->fcgi->in;
-	int64_t deadline = clock_mono_ms() + DRAIN_MS;
-	char waste[4096];
-	int left = (int)DRAIN_MAX;
-
-	while (left > 0 && clock_left_ms(deadline) > 0) {
-		int want = (int)(in->stop - in->rdNext), n; /* it has */
-
-		if (want > (int)sizeof(waste))
-			want = (int)sizeof(waste);
-		if (want < 1)
-			want = 1;
-		n = FCGX_GetStr(waste, want, in);
-		if (n < want)
-			return FCGX_GetError(in) == 0;
-		left -= n;
-	}
-	return false;
-}
-
-static void serve_drain(struct request *rq)
-{
-	if (rq->broken || FCGX_HasSeenEOF(rq->fcgi->in) != 0)
-		return;
-	serve_patience(rq, DRAIN_STEP_MS);
-	if (serve_drained(rq))
-		serve_patience(rq, ACCEPT_SLOW_MS);
-	else
-		rq->fcgi->keepConnection = 0;
 }
 
 static void serve_end(struct request *rq)
@@ -145,6 +91,6 @@ void route_serve(struct request *rq)
 		err_http_answer(rq, r, &e);
 	else if (!rq->answering && !rq->broken)
 		log_line(LOG_ERROR, "%s: a handler did not answer", rq->id);
-	serve_drain(rq);
+	body_drain(rq);
 	serve_end(rq);
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
+#include "fcgi/body.h"
 #include "fcgi/pool.h"
 #include "fcgi/sse.h"
 
@@ -16,6 +17,8 @@ enum err sse_begin(struct sse *s, struct request *rq, struct errinfo *e)
 	answer_header(rq, "Cache-Control", "no-cache, no-transform");
 	answer_header(rq, "X-Accel-Buffering", "no");
 	answer_begin(rq, 200, "text/event-stream", -1);
+	body_end(rq);
+	buf_free(&rq->headers);
 	s->rq = rq;
 	s->beat_at_ms = clock_mono_ms() + SSE_BEAT_MS;
 	return answer_flush(rq, e);

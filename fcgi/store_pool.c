@@ -1,4 +1,5 @@
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 #include "fcgi/store_pool.h"
@@ -75,6 +76,29 @@ void store_pool_give(struct store_conn **c)
 	pthread_cond_signal(&store_pool.back);
 	pthread_mutex_unlock(&store_pool.lock);
 	store_close(&mine);
+}
+
+/* The one that was not used for longest, if there are more than enough. */
+static struct store_conn *store_pool_spare(void)
+{
+	struct store_conn *c = NULL;
+
+	pthread_mutex_lock(&store_pool.lock);
+	if (store_pool.n > STORE_POOL_QUIET) {
+		c = store_pool.kept[0];
+		memmove(&store_pool.kept[0], &store_pool.kept[1],
+			sizeof(c) * (size_t)--store_pool.n);
+	}
+	pthread_mutex_unlock(&store_pool.lock);
+	return c;
+}
+
+void store_pool_rest(void)
+{
+	struct store_conn *c;
+
+	while ((c = store_pool_spare()) != NULL)
+		store_close(&c);
 }
 
 void store_pool_close(void)

@@ -8,6 +8,7 @@
 #include "store/db.h"
 
 #define STORE_POOL_KEEP 8
+#define STORE_POOL_QUIET 2 /* when a burst is over */
 
 /*
  * When so many are lent, wait a little for one to come back before opening
@@ -24,6 +25,9 @@ FALLIBLE enum err store_pool_take(struct store_conn **c, struct errinfo *e);
 
 /** store_pool_give(c): Give it back (NULL is fine); ${c} becomes NULL. */
 void store_pool_give(struct store_conn **c);
+
+/** store_pool_rest(): A burst is over: close most that nobody has. */
+void store_pool_rest(void);
 
 /** store_pool_close(): Close those that nobody has. */
 void store_pool_close(void);
