@@ -6,7 +6,7 @@
 #include "base/own.h"
 #include "base/wire.h"
 
-#define FILL_FIRST 4095U /* with the 0 behind it a round number */
+#define FILL_FIRST 4095U        /* with the 0 behind it a round number */
 #define FILL_BYTES (66U * 1024) /* what a pipe holds, and its heads */
 
 /* ---- payloads ---- */

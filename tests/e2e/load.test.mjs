@@ -50,6 +50,13 @@ function rssOf(pids) {
 		.reduce((sum, n) => sum + n, 0);
 }
 
+/** Memory that is theirs, shared pages by their share. */
+function pssOf(pids) {
+	return pids.map((pid) => Number(/^Pss:\s+(\d+)/m.exec(
+		readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))[1]) * 1024)
+		.reduce((sum, n) => sum + n, 0);
+}
+
 /** ${count} calls of ${run}, ${width} at a time. */
 async function crowd(count, width, run) {
 	let next = 0;
@@ -136,6 +143,31 @@ test('200 idle streams delay no status call', limit, async (t) => {
 	await quiet.kill();
 	assert.deepEqual([...new Set(await within(10_000, 'the ends',
 		Promise.all(ends)))], [true]);
+});
+
+test('a stream that waits takes less than 40 KiB', limit, async (t) => {
+	if (blind())
+		return t.skip(blind());
+	const sandbox = stack.sandbox(t);
+	const quiet = await sandbox.startProcess('exec sleep 600');
+	const path = api(sandbox, `process/${quiet.id}/stream`);
+	const { id } = await sandbox.getInfo();
+	const pids = () => [...workers(), ...keepersOf(id)];
+	const count = 300;
+
+	await quiet.getStatus();
+	const before = pssOf(pids());
+	const readers = [];
+	for (let i = 0; i < count; i += 50)
+		readers.push(...await Promise.all(
+			Array.from({ length: 50 }, () => reader(path))));
+	for (const response of readers)
+		response.on('error', () => {});
+	t.after(() => readers.forEach((response) => response.destroy()));
+	/* The burst of openings took more, which is given back. */
+	const grown = () => (pssOf(pids()) - before) / count / 1024;
+	await until(40_000, 'less than 40 KiB', () => grown() < 40);
+	t.diagnostic(`${grown().toFixed(1)} KiB each`);
 });
 
 test('200 readers reset five times leave no descriptor behind', limit,
