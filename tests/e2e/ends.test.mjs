@@ -319,6 +319,30 @@ test('5000 orphans leave no zombie and no process', limit, async (t) => {
 	});
 });
 
+test('both spellings, both forms of a path, and the background flag', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const late = await post(sandbox, 'execute/', {
+			command: 'echo $A; sleep 30', timeout_ms: 200,
+			env_vars: { A: 'b' } });
+
+		assert.equal(late.json.stdout, 'b\n');
+		assert.equal(late.json.exitCode, 124);
+		const started = await post(sandbox, 'execute', {
+			command: 'echo $A; sleep 600', background: true,
+			env: { A: 'bg' } });
+		assert.deepEqual(Object.keys(started.json).slice(0, 5),
+			['success', 'processId', 'pid', 'command', 'timestamp']);
+		const { processId } = started.json;
+		assert.ok(started.json.pid > 1);
+		const encoded = processId.replace('_', '%5F');
+		for (const path of [`process/${processId}/`, `process/${encoded}`]) {
+			const { json } = await stack.call('GET', api(sandbox, path));
+			assert.equal(json.process.id, processId);
+			assert.equal(json.process.status, 'running');
+		}
+	});
+
 test('a code cell of 1 MiB works', limit, async (t) => {
 	const word = 'x'.repeat(1 << 20);
 

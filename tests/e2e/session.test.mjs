@@ -132,6 +132,22 @@ test('bad ids and a missing id are 400', limit, async (t) => {
 		{ command: 'true', sessionId: 'a/b' })).status, 400);
 });
 
+test('there are 256 sessions, one more is refused by name', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const make = () => sandbox.createSession();
+
+		await sandbox.createSession({ id: 'first' });
+		for (let i = 1; i < 256; i += 15)
+			await Promise.all(Array.from({ length: 15 }, make));
+		await assert.rejects(make(), { httpStatus: 429,
+			code: 'LIMIT_EXCEEDED' });
+		assert.equal((await sandbox.exec('echo on',
+			{ sessionId: 'first' })).stdout, 'on\n');
+		await sandbox.deleteSession('first');
+		await make();
+	});
+
 test('the session is named by the body, a header or the query', limit,
 	async (t) => {
 		const sandbox = stack.sandbox(t);
