@@ -10,6 +10,7 @@
 #include "fcgi/exec_tell.h"
 #include "fcgi/exec_wait.h"
 #include "fcgi/follow.h"
+#include "store/log_chunk.h"
 #include "store/node_execution.h"
 
 #define LIST_MAX 1000
@@ -34,16 +35,20 @@ static const char *execution_kind(enum exec_kind kind)
 	return "exec";
 }
 
-static void execution_put(struct json_out *o, const char *key,
-			  const struct node_execution *x,
-			  const struct exec_live *live)
+static enum err execution_put(struct request *rq, struct json_out *o,
+			      const char *key, const struct node_execution *x,
+			      const struct exec_live *live, struct errinfo *e)
 {
+	struct log_state log;
 	struct exec_row row = {.id = x->id,
 			       .state = x->state,
 			       .started_ms = x->started_ms,
 			       .end = &x->end};
 	struct exec_status s;
+	enum err r = log_chunk_state(rq->store, rq->sandbox.id, x->id, &log, e);
 
+	if (r != ERR_NONE)
+		return r;
 	exec_status_of(live, &row, &s);
 	json_out_object(o, key);
 	json_out_text(o, "id", x->id);
@@ -60,7 +65,10 @@ static void execution_put(struct json_out *o, const char *key,
 		json_out_int(o, "stdoutBytes", (int64_t)x->end.stdout_bytes);
 		json_out_int(o, "stderrBytes", (int64_t)x->end.stderr_bytes);
 	}
+	/* Of what it printed, what its log has not any more. */
+	json_out_int(o, "droppedBytes", (int64_t)log.dropped_bytes);
 	json_out_end(o);
+	return ERR_NONE;
 }
 
 enum err execution_list(struct request *rq, struct errinfo *e)
@@ -83,8 +91,10 @@ enum err execution_list(struct request *rq, struct errinfo *e)
 	json_out_object(&o, NULL);
 	json_out_bool(&o, "success", true);
 	json_out_array(&o, "executions");
-	for (size_t i = 0; i < rows.n; i++)
-		execution_put(&o, NULL, &rows.rows[i], &live);
+	for (size_t i = 0; i < rows.n && r == ERR_NONE; i++)
+		r = execution_put(rq, &o, NULL, &rows.rows[i], &live, e);
+	if (r != ERR_NONE)
+		return r;
 	json_out_end(&o);
 	json_out_now(&o);
 	json_out_end(&o);
@@ -125,7 +135,9 @@ enum err execution_get(struct request *rq, struct errinfo *e)
 		return r;
 	json_out_object(&o, NULL);
 	json_out_bool(&o, "success", true);
-	execution_put(&o, "execution", &x, &live);
+	r = execution_put(rq, &o, "execution", &x, &live, e);
+	if (r != ERR_NONE)
+		return r;
 	json_out_now(&o);
 	json_out_end(&o);
 	return answer_json(rq, 200, &o, e);

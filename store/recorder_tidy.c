@@ -11,6 +11,7 @@
 
 #define TIDY_NEXT_MS 1
 #define QUIET_MS 2000
+#define PRUNE_FIRST_MS 3000
 
 static int64_t tidy_before(int64_t age_ms)
 {
@@ -78,6 +79,6 @@ void recorder_tidy_begin(struct recorder *r)
 
 	loop_timer_set(&r->loop, &r->tidy_timer, now + r->conf.tidy_ms, on_tidy,
 		       r);
-	loop_timer_set(&r->loop, &r->prune_timer, now + r->conf.prune_ms,
+	loop_timer_set(&r->loop, &r->prune_timer, now + PRUNE_FIRST_MS,
 		       on_prune, r);
 }

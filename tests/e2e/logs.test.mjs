@@ -11,6 +11,7 @@ import { after, before, test } from 'node:test';
 import { startLines, storedLines, writeLines } from '../bench/lines.mjs';
 import { neighbour } from '../bench/neighbour.mjs';
 import { getSandbox } from '../../clients/js/index.js';
+import { readFrames } from '../../clients/js/lib/sse.js';
 import { findPrograms } from './lib/hostproc.mjs';
 import * as server from './lib/server.mjs';
 import { pause, uniqueName, until } from './stack.mjs';
@@ -115,6 +116,78 @@ test('a reader that was told of a line finds it after kill -9 of the recorder',
 		}
 	});
 
+/** Reads events until the end; again from the last one after each ${n}. */
+async function follow(sandbox, id, n) {
+	const seen = [];
+
+	for (;;) {
+		let count = 0;
+		for await (const { id: number, data } of readFrames(
+			await sandbox.streamProcessLogs(id,
+				{ after: seen.at(-1)?.number ?? 0 }))) {
+			const event = JSON.parse(data);
+			if (number === undefined)
+				continue;
+			seen.push({ number: Number(number), event });
+			if (event.type === 'exit')
+				return seen;
+			if (++count === n)
+				break;
+		}
+	}
+}
+
+test('ring and database are one log: no gap and no double, whoever reads when',
+	limit, async (t) => {
+		const sandbox = open(t);
+
+		await writeLines(sandbox);
+		const [process] = await startLines(sandbox, 1, 5000, 3);
+		const readers = [Infinity, 20, 100].map((n) =>
+			follow(sandbox, process.id, n));
+		for (let i = 0; i < 2; i++) {
+			await pause(400);
+			await killRecorder();
+		}
+		await process.waitForExit(30_000);
+		readers.push(follow(sandbox, process.id, 1000));
+		for (const seen of await Promise.all(readers)) {
+			assert.deepEqual(seen.map(({ number }) => number),
+				seen.map((_, i) => i + 1));
+			const text = seen.map(({ event }) =>
+				event.type === 'stdout' ? event.data : '').join('');
+			assert.equal(text.length, 15_000 * 12);
+			assert.match(text, /^p0 00000000\n[^]*p0 00014999\n$/);
+		}
+	});
+
+test('a recorder that hangs holds programs up for ten seconds, not longer',
+	limit, async (t) => {
+		const sandbox = open(t);
+		const [pid] = recorders();
+		const go = await sandbox.startProcess(
+			'until test -e /tmp/go; do sleep 0.05; done; ' +
+			`head -c ${6 * MIB} /dev/zero | tr '\\0' x; echo end`);
+
+		await sandbox.exec('true');
+		process.kill(pid, 'SIGSTOP');
+		t.after(() => process.kill(pid, 'SIGCONT'));
+		await sandbox.writeFile('/tmp/go', '');
+		const { exitCode } = await go.waitForExit(30_000);
+		assert.equal(exitCode, 0);
+		process.kill(pid, 'SIGCONT');
+		/* What was lost is known to the byte. */
+		const { droppedBytes } = await until(10_000, 'the end of the log',
+			async () => {
+				const now = await sandbox.getProcess(go.id);
+				return now.droppedBytes > 0 && now;
+			});
+		const logs = await go.getLogs();
+		assert.equal(logs.droppedBytes, droppedBytes);
+		assert.equal(logs.stdout.length + droppedBytes, 6 * MIB + 4);
+		assert.match(logs.stdout, /xend\n$/);
+	});
+
 test('what a process printed beyond its bound is dropped, counted and told',
 	limit, async (t) => {
 		const sandbox = open(t);
@@ -206,6 +279,30 @@ test('a flood in one sandbox does not double another\'s commit', limit,
 		t.diagnostic(`${calm.toFixed(1)} ms, ` +
 			`with a flood ${flooded.toFixed(1)} ms`);
 		assert.ok(flooded <= 2 * calm, `${calm} ms, ${flooded} ms`);
+	});
+
+test('of executions more than the configuration says the oldest go', limit,
+	async (t) => {
+		const sandbox = open(t);
+		const file = path.join(stack.data, 'warren.ini');
+
+		t.after(async () => {
+			await writeFile(file, '');
+			await killRecorder();
+		});
+		for (let i = 0; i < 12; i++)
+			await sandbox.exec(`echo ${i}`);
+		const { id } = await sandbox.getInfo();
+		const rows = (what) => sql(`SELECT ${what} FROM executions ` +
+			`WHERE sandbox_id = '${id}'`);
+		assert.equal(await rows('count(*)'), 12);
+		await writeFile(file, '[history]\ncount = 5\n');
+		await killRecorder();
+		await until(20_000, 'five', async () =>
+			await rows('count(*)') === 5);
+		assert.equal(await rows('min(substr(command, 6) + 0) AS n'), 7);
+		await until(10_000, 'their logs to go', async () => await sql(
+			`SELECT count(*) FROM logs WHERE sandbox_id = '${id}'`) === 5);
 	});
 
 test('output that is too old by the configuration goes, and is counted',
