@@ -3,8 +3,6 @@
 
 #include "store/warren_attempt.h"
 
-#define PIDS_LIMIT 48
-#define MEMORY_LIMIT (256 << 20)
 #define ATTEMPT_LIMIT_MS 30000
 #define GUEST_DIR "/tmp/selftest"
 
@@ -63,7 +61,7 @@ static enum err attempt_create(struct warren_http *h, const char *sandbox,
 	snprintf(text, sizeof(text),
 		 "{\"name\":\"%s\",\"limits\":{\"memoryBytes\":%d,"
 		 "\"pids\":%d}}",
-		 sandbox, MEMORY_LIMIT, PIDS_LIMIT);
+		 sandbox, ATTEMPT_MEMORY_BYTES, ATTEMPT_PIDS);
 	body.body = json_tokener_parse(text);
 	if (body.body == NULL)
 		return err_set(e, ERR_ARG, 0, "the sandbox's name");
@@ -157,7 +155,7 @@ static enum err attempt_one(struct warren_http *h,
 	char pids[16];
 	enum err r;
 
-	snprintf(pids, sizeof(pids), "%d", PIDS_LIMIT);
+	snprintf(pids, sizeof(pids), "%d", ATTEMPT_PIDS);
 	if (strcmp(t->name, "host_files") == 0)
 		argument = p->secret;
 	else if (strcmp(t->name, "network") == 0)

@@ -5,6 +5,10 @@
 #include "base/check.h"
 #include "store/warren_http.h"
 
+/* Of the sandbox that they run in. */
+#define ATTEMPT_PIDS 48
+#define ATTEMPT_MEMORY_BYTES (256 << 20)
+
 /* The programs of store/selftest, made by its embed.cmake. */
 struct warren_guest {
 	const char *name; /* "guard.py" */

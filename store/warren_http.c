@@ -141,9 +141,15 @@ static enum err burst_check(const struct transfer *t, CURLcode code,
 	if (code != CURLE_OK)
 		return http_failed(e, code);
 	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
-	if (status / 100 != 2)
+	if (status / 100 != 2) {
+		OWN(warren_answer_free)
+		struct warren_answer a = {
+		    .body = json_tokener_parse(buf_str(&t->got))};
+		const char *said = warren_answer_text(&a, "message");
+
 		return err_set(e, ERR_PEER, 0, "answered %ld: %.160s", status,
-			       buf_str(&t->got));
+			       said[0] != '\0' ? said : buf_str(&t->got));
+	}
 	return ERR_NONE;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/id.h"
+#include "store/ctl_plan.h"
 #include "store/warren_selftest.h"
 
 /* What parent and child share. */
@@ -17,6 +18,29 @@ struct shared {
 
 typedef enum err keys_fn(struct store_conn *c, struct selftest_keys *k,
 			 struct errinfo *e);
+
+/* What the plan leaves too little of for the attempts and the burst. */
+static enum err keys_room(struct store_conn *c, const char *tenant,
+			  struct errinfo *e)
+{
+	static const struct {
+		enum ctl_limit limit;
+		int64_t least;
+	} needs[] = {
+	    {LIMIT_SANDBOXES, BURST_COUNT + 1},
+	    {LIMIT_MEMORY, ATTEMPT_MEMORY_BYTES},
+	    {LIMIT_PIDS, ATTEMPT_PIDS},
+	};
+	struct ctl_allowance a;
+	enum err r = ctl_plan_allowance(c, tenant, &a, e);
+
+	if (r != ERR_NONE)
+		return r;
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
+		if (a.most.of[needs[i].limit] < needs[i].least)
+			a.own.of[needs[i].limit] = needs[i].least;
+	return ctl_plan_allow(c, tenant, &a, e);
+}
 
 static enum err keys_make(struct store_conn *c, struct selftest_keys *k,
 			  struct errinfo *e)
@@ -33,8 +57,10 @@ static enum err keys_make(struct store_conn *c, struct selftest_keys *k,
 		if (r != ERR_NONE)
 			break;
 		memcpy(k->id[i], t.id, sizeof(k->id[i]));
-		r = ctl_key_add(c, t.id, KEY_MANAGE, k->key[i], e);
 		k->made = true;
+		r = keys_room(c, t.id, e);
+		if (r == ERR_NONE)
+			r = ctl_key_add(c, t.id, KEY_MANAGE, k->key[i], e);
 	}
 	return r;
 }

@@ -60,6 +60,42 @@ test('a selftest elsewhere needs but a key, and skips what it cannot see',
 			stack.url), /--url and --key/);
 	});
 
+test('a selftest that cannot begin says why and no more', limit, async (t) => {
+	if (stack.noOperator)
+		return t.skip(stack.noOperator);
+	for (const [url, key, why] of [
+		['ftp://localhost', 'x', /begins with http/],
+		['', 'x', /begins with http/],
+		['http://127.0.0.1:1', 'x', /does not answer/],
+		[stack.url, 'wrn_bad', /answered 401: The API key/]])
+		await assert.rejects(
+			stack.warren('selftest', '--url', url, '--key', key),
+			(error) => {
+				assert.match(error.message, why);
+				assert.doesNotMatch(error.message,
+					/stays|Attempts that/);
+				return true;
+			});
+});
+
+test('the selftest has room where plans leave none', limit, async (t) => {
+	if (stack.noOperator)
+		return t.skip(stack.noOperator);
+	const row = await stack.warren('plan', 'list');
+	const [, most] = /^default\t.*\tsandboxes=(\d+)/m.exec(row);
+
+	await stack.warren('plan', 'set', 'default',
+		'--limit', 'sandboxes=20', '--limit', 'memoryBytes=64M');
+	try {
+		const { attempts } = JSON.parse(
+			await stack.warren('selftest', '--json'));
+		assert.ok(attempts.every(({ result }) => result === 'pass'));
+	} finally {
+		await stack.warren('plan', 'set', 'default', '--limit',
+			`sandboxes=${most}`, '--limit', 'memoryBytes=1G');
+	}
+});
+
 test('a wrong command line is told in one sentence before the usage', limit,
 	async (t) => {
 		if (stack.noOperator)
