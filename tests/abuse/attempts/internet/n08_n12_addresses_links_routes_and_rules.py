@@ -54,7 +54,7 @@ for bus in (4, 6, 12, 15, 16):
                 'EAFNOSUPPORT')
 for path in ('/proc/sys/net/ipv4/ip_forward',
              '/proc/sys/net/ipv4/conf/eth0/rp_filter',
-             '/proc/sys/net/IPv6/conf/eth0/disable_ipv6'):
+             '/proc/sys/net/ipv6/conf/eth0/disable_ipv6'):
     got = opens(path, os.O_WRONLY)
     refused(path, got, 'EROFS', 'EACCES', 'EPERM', 'ENOENT')
 ''')

@@ -18,7 +18,7 @@ def attempt(self):
         _, init = box.pids()
         subprocess.run(
             ['nsenter', f'--net=/proc/{init}/ns/net', 'sh', '-ec', '''
-echo 0 >/proc/sys/net/IPv6/conf/eth0/disable_ipv6
+echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6
 ip -6 addr add 2001:db8::5/64 dev eth0 nodad
 ip -6 neigh add fe80::1 lladdr 02:77:00:00:00:00 dev eth0
 ip -6 route add default via fe80::1 dev eth0'''], check=True)
