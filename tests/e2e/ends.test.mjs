@@ -189,7 +189,7 @@ test('who leaves has the work stopped or kept, as asked', limit,
 				body: JSON.stringify({ sessionId: NONE, ...body }),
 			}).then((response) => response.on('error', () => {}),
 				() => {});
-			await until(5000, mark, async () =>
+			await until(10_000, mark, async () =>
 				await countOf(sandbox, `^sleep ${mark}$`) === 1);
 			stop.abort();
 			await left;
@@ -204,7 +204,7 @@ test('who leaves has the work stopped or kept, as asked', limit,
 		await leave('execute', '645', { onDisconnect: 'keep',
 			command: 'echo kept; sleep 645 & wait; exit 5' });
 		for (const mark of ['642', '643'])
-			await until(3000, `end of ${mark}`, async () =>
+			await until(8000, `end of ${mark}`, async () =>
 				await countOf(sandbox, `^sleep ${mark}$`) === 0);
 		for (const mark of ['644', '645'])
 			assert.equal(await countOf(sandbox, `^sleep ${mark}$`), 1, mark);

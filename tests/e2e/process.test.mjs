@@ -239,6 +239,9 @@ test('a process has no deadline unless asked, and keeps one', limit,
 		const end = await started.waitForExit(10_000);
 
 		assert.equal(end.reason, 'timed_out');
+		/* But for the tenant's plan, which by default says a week. */
+		const { limits } = await sandbox.create();
+		assert.ok(limits.wallMs >= 7 * 24 * 3600 * 1000);
 	});
 
 test('a running process delays no command', limit, async (t) => {
