@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -77,25 +78,37 @@ static bool caps_bound(uint64_t keep)
 }
 
 #define SYS_NR offsetof(struct seccomp_data, nr)
+#define ARG0_LOW (offsetof(struct seccomp_data, args))
 #define ARG1_LOW (offsetof(struct seccomp_data, args) + 8)
+#define TYPE_MASK 0xf /* of a socket; above are flags */
 
 /*
  * What init may do and its children may not: clone3 (its flags cannot be
- * filtered; libcs fall back on ENOSYS), and ioctls that type into a terminal
- * (the kernel reads the low 32 bits of the request only).
+ * filtered; libcs fall back on ENOSYS), ioctls that type into a terminal, and
+ * internet sockets of rare types: SOCK_PACKET is another family by that name,
+ * and protocol 0 of type 6 loads DCCP. Of each the kernel reads the low 32
+ * bits only.
  */
 static bool refuse_calls(void)
 {
 	struct sock_filter f[] = {
 	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, SYS_NR),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 4, 0),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 12, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 1, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 3, 9),
 	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARG1_LOW),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 3, 0),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCLINUX, 2, 1),
-	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 9, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCLINUX, 8, 6),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARG0_LOW),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 1, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 3),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARG1_LOW),
+	    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TYPE_MASK),
+	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SOCK_RAW, 3, 0),
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ESOCKTNOSUPPORT),
 	};
 	struct sock_fprog p = {.len = sizeof(f) / sizeof(f[0]), .filter = f};
 
