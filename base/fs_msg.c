@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fs_msg.h"
@@ -65,14 +66,26 @@ void fs_put_head(struct buf *b, const struct fs_head *head)
 	wire_u32(b, head->sys);
 	put_meta(b, &head->meta); /* 28 bytes */
 	wire_u64(b, head->payload);
+	wire_u64(b, head->inode);
+	wire_u32(b, head->links);
+	wire_u32(b, head->uid);
+	wire_u32(b, head->gid);
+	wire_u32(b, head->created);
 	wire_u64(b, 0);
-	wire_u64(b, 0);
+}
+
+void fs_tag(uint64_t inode, const struct fs_meta *meta, char out[FS_TAG_LEN])
+{
+	snprintf(out, FS_TAG_LEN, "%llx-%llx-%llx%08x",
+		 (unsigned long long)inode, (unsigned long long)meta->size,
+		 (unsigned long long)meta->mtime_s, meta->mtime_ns);
 }
 
 enum err fs_get_head(const uint8_t *p, struct fs_head *head, struct errinfo *e)
 {
 	struct wire_in in = {.p = p, .end = p + FS_HEAD_LEN};
 	struct fs_head h = {0};
+	uint32_t created;
 
 	if (wire_in_u32(&in) != FS_MAGIC)
 		in.bad = true;
@@ -81,7 +94,13 @@ enum err fs_get_head(const uint8_t *p, struct fs_head *head, struct errinfo *e)
 	h.sys = wire_in_u32(&in);
 	get_meta(&in, &h.meta);
 	h.payload = wire_in_u64(&in);
-	if (h.which > 1 || wire_in_u64(&in) != 0 || wire_in_u64(&in) != 0)
+	h.inode = wire_in_u64(&in);
+	h.links = wire_in_u32(&in);
+	h.uid = wire_in_u32(&in);
+	h.gid = wire_in_u32(&in);
+	created = wire_in_u32(&in);
+	h.created = created != 0;
+	if (h.which > 1 || created > 1 || wire_in_u64(&in) != 0)
 		in.bad = true;
 	if (h.status != FS_OK && h.payload != 0)
 		in.bad = true;

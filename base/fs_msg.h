@@ -6,27 +6,40 @@
  *  read     exactly head.payload bytes of the file. Fewer, then the end of
  *           the stream: the file shrank or the executor died, the transfer
  *           is broken.
+ *  serve    FS_UNTIL_END: for each request exactly the bytes it asked for
  *  list     FS_UNTIL_END: records, the last one FS_RECORD_END
+ *  stat     head.payload bytes: the text of a link, if it is one
  *  others   nothing
  *
  * Worker -> executor, for write, append and patch: chunks of a u32 length
  * (1 to FS_CHUNK_MAX) and as many bytes, then a length of 0. A stream that
- * ends before that 0 is an upload that broke: nothing is changed.
+ * ends before that 0 is an upload that broke: nothing is changed (but what
+ * patch had written already). For serve: requests of u64 offset and u64
+ * length, within the size that the head told, until the end of the stream.
  *
  * Numbers are little endian. Names are bytes without 0. The executor lives in
  * a sandbox, so its reader trusts nothing and checks each piece whole.
  *
  * Operations (argv, all text; numbers decimal, flags "0" or "1"):
- *  stat PATH                       follows a link
+ *  stat PATH [NOFOLLOW]
  *  read PATH OFFSET LENGTH MAX     LENGTH 0: to the end; MAX 0: any size
- *  write PATH MODE SYNC            MODE octal, or "-": keep or 0644
- *  append PATH
- *  patch PATH OFFSET
- *  delete PATH RECURSIVE
+ *  serve PATH
+ *  write PATH MODE SYNC [IF]       MODE octal, or "-": keep or 0644
+ *  append PATH [IF]
+ *  patch PATH OFFSET [IF]
+ *  delete PATH RECURSIVE [IF]
  *  rename FROM TO
  *  move FROM TO                    into TO if that is a directory
+ *  copy FROM TO RECURSIVE OVERWRITE
+ *  chmod PATH MODE RECURSIVE       no link is followed below PATH
  *  mkdir PATH RECURSIVE
- *  list PATH RECURSIVE HIDDEN MAX  MAX: most entries
+ *  list PATH RECURSIVE HIDDEN MAX [AFTER]
+ *                                  MAX: most entries; AFTER: the path of the
+ *                                  last one that was told before
+ *
+ * IF, else FS_MISMATCH: "-" any; "=*" it is there; "!*" it is not; "=TAG,TAG"
+ * it is there and one of these; "!TAG,TAG" it is none of these. A TAG is what
+ * fs_tag() writes.
  */
 #ifndef BASE_FS_MSG_H
 #define BASE_FS_MSG_H
@@ -56,6 +69,7 @@
 	X(TOO_DEEP, "directories nested too deeply")                           \
 	X(BUSY, "resource busy")                                               \
 	X(INVALID, "invalid argument")                                         \
+	X(MISMATCH, "not in the expected state")                               \
 	X(CUT, "the upload broke off")                                         \
 	X(IO, "input/output error")
 
@@ -79,8 +93,9 @@ enum fs_type {
 #define FS_WRITABLE 2U
 #define FS_EXECUTABLE 4U
 
-#define FS_HEAD_LEN 64U
+#define FS_HEAD_LEN 80U
 #define FS_CHUNK_MAX (1U << 20)
+#define FS_TAG_LEN 64U /* with its 0 */
 #define FS_UNTIL_END UINT64_MAX
 #define FS_RECORD_MAX (64U << 10) /* one record; a path is at most 4 KiB */
 
@@ -99,6 +114,12 @@ struct fs_head {
 	uint32_t sys;   /* errno, for our log only */
 	struct fs_meta meta;
 	uint64_t payload; /* bytes that follow, or FS_UNTIL_END */
+	/* Of one file; 0 where the operation tells none. */
+	uint64_t inode;
+	uint32_t links;
+	uint32_t uid;
+	uint32_t gid;
+	bool created; /* write, append, patch: there was none before */
 };
 
 enum fs_record_kind { FS_RECORD_ENTRY = 1, FS_RECORD_END };
@@ -129,6 +150,12 @@ void fs_put_head(struct buf *b, const struct fs_head *head);
  */
 FALLIBLE enum err fs_get_head(const uint8_t *p, struct fs_head *head,
 			      struct errinfo *e);
+
+/**
+ * fs_tag(inode, meta, out):
+ * What changes when a file's content is replaced: for ETag.
+ */
+void fs_tag(uint64_t inode, const struct fs_meta *meta, char out[FS_TAG_LEN]);
 
 /** fs_put_record(b, rec): Append one record. */
 void fs_put_record(struct buf *b, const struct fs_record *rec);

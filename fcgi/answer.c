@@ -164,6 +164,8 @@ static const char *answer_reason(int status)
 		return "Conflict";
 	case 410:
 		return "Gone";
+	case 412:
+		return "Precondition Failed";
 	case 413:
 		return "Content Too Large";
 	case 416:
@@ -286,6 +288,13 @@ enum err answer_flush(struct request *rq, struct errinfo *e)
 	if (rq->broken)
 		return err_set(e, ERR_GONE, 0, "client");
 	return ERR_NONE;
+}
+
+void answer_break(struct request *rq)
+{
+	rq->broken = true;
+	if (rq->fcgi != NULL && rq->fcgi->ipcFd >= 0)
+		shutdown(rq->fcgi->ipcFd, SHUT_RDWR);
 }
 
 bool answer_gone(struct request *rq)

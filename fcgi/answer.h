@@ -40,6 +40,13 @@ FALLIBLE enum err answer_write(struct request *rq, const void *p, size_t n,
 			       struct errinfo *e);
 FALLIBLE enum err answer_flush(struct request *rq, struct errinfo *e);
 
+/**
+ * answer_break(rq):
+ * The rest of an answer that has begun will not come: cut the connection, so
+ * that nobody takes it for whole.
+ */
+void answer_break(struct request *rq);
+
 /** answer_gone(rq): The client has hung up (one poll, no wait). */
 bool answer_gone(struct request *rq);
 

@@ -42,7 +42,7 @@ static enum err fs_call_args(struct fs_call *c, const char *const *argv,
 	id_text_t session;
 	enum err r = fs_call_session(c->d.rq, session, e);
 	bool two = strcmp(argv[0], "rename") == 0 ||
-		   strcmp(argv[0], "move") == 0;
+		   strcmp(argv[0], "move") == 0 || strcmp(argv[0], "copy") == 0;
 	uint32_t i;
 
 	must(argc > 1 && argc <= FS_CALL_ARGS_MAX);
@@ -197,6 +197,8 @@ static const struct told told[FS_STATUS_END] = {
     [FS_BUSY] = {HTTP_RESOURCE_BUSY, "It is in use"},
     [FS_INVALID] = {HTTP_VALIDATION_FAILED,
 		    "That is not possible with this path"},
+    [FS_MISMATCH] = {HTTP_PRECONDITION_FAILED,
+		     "The file is not as the request wants it"},
     [FS_CUT] = {HTTP_BAD_REQUEST, "The content broke off"},
     [FS_IO] = {HTTP_FILESYSTEM_ERROR, "The file system failed"},
 };

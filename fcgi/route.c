@@ -52,7 +52,9 @@ static int route_hex(char c)
 	return -1;
 }
 
-enum err route_decode(const char *s, size_t n, char **out, struct errinfo *e)
+/* Any bytes but NUL: the name of a file. */
+static enum err route_bytes(const char *s, size_t n, char **out,
+			    struct errinfo *e)
 {
 	OWN(own_mem) char *to = malloc(n + 1);
 	size_t used = 0;
@@ -76,7 +78,18 @@ enum err route_decode(const char *s, size_t n, char **out, struct errinfo *e)
 	to[used] = '\0';
 	if (memchr(to, 0, used) != NULL)
 		return err_set(e, ERR_ARG, 0, "NUL in the path");
-	if (!utf8_ok(to, used))
+	*out = STEAL(to);
+	return ERR_NONE;
+}
+
+enum err route_decode(const char *s, size_t n, char **out, struct errinfo *e)
+{
+	OWN(own_mem) char *to = NULL;
+	enum err r = route_bytes(s, n, &to, e);
+
+	if (r != ERR_NONE)
+		return r;
+	if (!utf8_ok(to, strlen(to)))
 		return err_set(e, ERR_ARG, 0, "the path is not UTF-8");
 	*out = STEAL(to);
 	return ERR_NONE;
@@ -163,7 +176,8 @@ static enum err route_bind(struct request *rq, const struct segments *pattern,
 		snprintf(p->name, sizeof(p->name), "%.*s",
 			 (int)pattern->len[i] - (tail ? 3 : 2),
 			 pattern->at[i] + 1);
-		r = route_decode(path->at[i], len, &p->value, e);
+		r = tail ? route_bytes(path->at[i], len, &p->value, e)
+			 : route_decode(path->at[i], len, &p->value, e);
 		if (r == ERR_ARG)
 			return err_http_field(rq, e, p->name,
 					      "is not a valid URL part");
@@ -284,7 +298,7 @@ bool route_query(const struct request *rq, const char *name, char *out,
 	return false;
 }
 
-static bool route_query_has(const struct request *rq, const char *name)
+bool route_query_has(const struct request *rq, const char *name)
 {
 	const char *q = route_header(rq, "QUERY_STRING");
 	size_t n = strlen(name);
@@ -293,6 +307,24 @@ static bool route_query_has(const struct request *rq, const char *name)
 		q += *q == '&';
 		if (strncmp(q, name, n) == 0 && q[n] == '=')
 			return true;
+	}
+	return false;
+}
+
+bool route_flag(const struct request *rq, const char *name)
+{
+	const char *q = route_header(rq, "QUERY_STRING");
+	size_t n = strlen(name);
+
+	for (; q != NULL; q = strchr(q, '&')) {
+		q += *q == '&';
+		if (strncmp(q, name, n) != 0)
+			continue;
+		if (q[n] == '\0' || q[n] == '&')
+			return true;
+		if (q[n] == '=')
+			return strncmp(q + n, "=1", 2) == 0 ||
+			       strncmp(q + n, "=true", 5) == 0;
 	}
 	return false;
 }

@@ -5,7 +5,8 @@
  *
  * Patterns have {name} for one segment and, at the end only, {name*} for
  * all the rest. Values are percent-decoded; one with a NUL or, for {name},
- * an empty one is refused. A trailing slash makes no difference.
+ * an empty one or one that is no UTF-8 is refused; {name*} is any other bytes.
+ * A trailing slash makes no difference but to {name*}.
  */
 #ifndef FCGI_ROUTE_H
 #define FCGI_ROUTE_H
@@ -130,6 +131,12 @@ bool route_query(const struct request *rq, const char *name, char *out,
 FALLIBLE enum err route_query_int(struct request *rq, const char *name,
 				  int64_t min, int64_t max, int64_t *out,
 				  struct errinfo *e);
+
+/** route_query_has(rq, name): There is a ?name=, whatever its value. */
+bool route_query_has(const struct request *rq, const char *name);
+
+/** route_flag(rq, name): ?name, ?name=1 or ?name=true. */
+bool route_flag(const struct request *rq, const char *name);
 
 /** route_header(rq, "HTTP_LAST_EVENT_ID"): A FastCGI parameter, or NULL. */
 const char *route_header(const struct request *rq, const char *name);

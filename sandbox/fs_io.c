@@ -71,18 +71,26 @@ static ssize_t take_some(void *p, size_t n)
 	}
 }
 
-static int take_length(struct fs_op *op, uint32_t *len)
+int fs_take_all(void *p, size_t n)
 {
-	uint32_t le = 0;
 	size_t have = 0;
 	ssize_t r;
 
-	while (have < sizeof(le)) {
-		r = take_some((char *)&le + have, sizeof(le) - have);
+	while (have < n) {
+		r = take_some((char *)p + have, n - have);
 		if (r <= 0)
-			return fs_fail_as(op, FS_CUT);
+			return r == 0 && have == 0 ? 1 : -1;
 		have += (size_t)r;
 	}
+	return 0;
+}
+
+static int take_length(struct fs_op *op, uint32_t *len)
+{
+	uint32_t le = 0;
+
+	if (fs_take_all(&le, sizeof(le)) != 0)
+		return fs_fail_as(op, FS_CUT);
 	*len = le32toh(le);
 	return *len <= FS_CHUNK_MAX ? 0 : fs_fail_as(op, FS_INVALID);
 }

@@ -1,6 +1,6 @@
 /*
- * rename and move. Where rename(2) cannot (another mount, or a directory of
- * the image under overlayfs) the tree is copied beside its new place, takes
+ * rename, move and copy. Where rename(2) cannot (another mount, or a directory
+ * of the image under overlayfs) the tree is copied beside its new place, takes
  * the new name whole, and only then is the old one removed.
  */
 #include <errno.h>
@@ -136,4 +136,91 @@ int fs_move_into(struct fs_op *op)
 	    enter(op, &p) < 0)
 		return -1;
 	return rename_pair(op, &p);
+}
+
+/* Whether the copy may take the name that ${p}->to has. */
+static int copy_room(struct fs_op *op, const struct pair *p, bool overwrite)
+{
+	struct stat from, to;
+
+	op->head.which = 1;
+	if (p->to.dots)
+		return fs_fail_as(op, FS_IS_DIR);
+	if (p->to.must_be_dir && !p->is_dir)
+		return fs_fail_as(op, FS_NOT_DIR);
+	if (fstatat(p->to.dir, p->to.name, &to, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			return fs_fail(op, errno);
+	} else if (!overwrite || S_ISDIR(to.st_mode)) {
+		return fs_fail(op, EEXIST);
+	} else if (p->is_dir) {
+		return fs_fail_as(op, FS_NOT_DIR);
+	}
+	op->head.which = 0;
+	if (fstatat(p->from.dir, p->from.name, &from, AT_SYMLINK_NOFOLLOW) < 0)
+		return fs_fail(op, errno);
+	if (!S_ISDIR(from.st_mode) && !S_ISREG(from.st_mode) &&
+	    !S_ISLNK(from.st_mode))
+		return fs_fail_as(op, FS_NOT_REGULAR);
+	return 0;
+}
+
+/* A directory cannot be copied into itself: it would have no end. */
+static bool is_inside(const struct fs_at *to, const struct fs_at *from)
+{
+	OWN(own_fd) int at = fcntl(to->dir, F_DUPFD_CLOEXEC, 0);
+	struct stat self, here, above;
+	int next;
+
+	if (fstatat(from->dir, from->name, &self, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	while (at >= 0 && fstat(at, &here) == 0) {
+		if (here.st_dev == self.st_dev && here.st_ino == self.st_ino)
+			return true;
+		next = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (next < 0 || fstat(next, &above) < 0)
+			break;
+		own_fd(&at);
+		at = next;
+		if (above.st_dev == here.st_dev && above.st_ino == here.st_ino)
+			break;
+	}
+	return false;
+}
+
+static int copy_to(struct fs_op *op, const struct pair *p, bool overwrite)
+{
+	struct fs_op quiet = {0};
+	char name[FS_TEMP_LEN];
+
+	fs_temp_name(name);
+	if (fs_copy_tree(op, p->from.dir, p->from.name, p->to.dir, name) < 0) {
+		(void)fs_tree_remove(&quiet, p->to.dir, name);
+		return -1;
+	}
+	if (renameat2(p->to.dir, name, p->to.dir, p->to.name,
+		      overwrite ? 0 : RENAME_NOREPLACE) == 0)
+		return 0;
+	op->head.which = 1;
+	fs_fail(op, errno);
+	(void)fs_tree_remove(&quiet, p->to.dir, name);
+	return -1;
+}
+
+int fs_move_copy(struct fs_op *op)
+{
+	OWN(pair_close)
+	struct pair p = {.from = {.dir = -1}, .to = {.dir = -1}};
+	bool recursive, overwrite;
+
+	if (fs_flag(op, 2, &recursive) < 0 || fs_flag(op, 3, &overwrite) < 0 ||
+	    find_source(op, &p) < 0 || find_target(op, &p) < 0)
+		return -1;
+	if (p.is_dir && !recursive)
+		return fs_fail_as(op, FS_IS_DIR);
+	if (copy_room(op, &p, overwrite) < 0)
+		return -1;
+	if (p.is_dir && is_inside(&p.to, &p.from))
+		return fs_fail_as(op, FS_INVALID);
+	return copy_to(op, &p, overwrite);
 }

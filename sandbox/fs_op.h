@@ -15,6 +15,7 @@
 
 struct fs_op {
 	const char *const *arg; /* after the operation's name */
+	int args;               /* how many there are */
 	struct fs_head head;
 	bool told; /* the head went out; what follows is the operation's */
 };
@@ -34,6 +35,20 @@ int fs_number(struct fs_op *op, int i, uint64_t *v);
 void fs_meta_of(int dir, const char *name, const struct stat *st,
 		struct fs_meta *meta);
 
+/** fs_head_of(op, dir, name, st): The same, and what the head tells besides. */
+void fs_head_of(struct fs_op *op, int dir, const char *name,
+		const struct stat *st);
+
+/** fs_mode(op, i, mode): Argument ${i}, an octal mode. */
+int fs_mode(struct fs_op *op, int i, uint32_t *mode);
+
+/** fs_if(op, i, st): FS_MISMATCH unless the file that is there (${st} NULL:
+ * none) is as argument ${i}, if there is one, wants it. */
+int fs_if(struct fs_op *op, int i, const struct stat *st);
+
+/** fs_if_new(op, i): It wants that there is none. */
+bool fs_if_new(const struct fs_op *op, int i);
+
 /* ---- fs_io.c ---- */
 
 /** fs_send(p, n): All ${n} bytes to fd 1; -1 when nobody reads. */
@@ -41,6 +56,10 @@ int fs_send(const void *p, size_t n);
 
 /** fs_send_head(op): The head to fd 1. */
 int fs_send_head(struct fs_op *op);
+
+/** fs_take_all(p, n): Exactly ${n} bytes of fd 0; 1: none came any more; -1:
+ * they broke off. */
+int fs_take_all(void *p, size_t n);
 
 /** fs_take(op, fd, at, n): Chunks of fd 0 to ${fd}, from ${at} on if that
  * is not negative. ${n}: bytes written. Fails with FS_CUT when they break off
@@ -54,6 +73,9 @@ int fs_pour(struct fs_op *op, int from, int to);
 
 /** fs_read_file(op): Send the head and the bytes. */
 int fs_read_file(struct fs_op *op);
+
+/** fs_read_serve(op): Send the head, and what is asked for. */
+int fs_read_serve(struct fs_op *op);
 
 /**
  * fs_write_file(op), fs_write_append(op), fs_write_patch(op):
@@ -71,9 +93,12 @@ int fs_list_dir(struct fs_op *op);
 int fs_name_stat(struct fs_op *op);
 int fs_name_delete(struct fs_op *op);
 int fs_name_mkdir(struct fs_op *op);
+int fs_name_chmod(struct fs_op *op);
 
-/** fs_move_rename(op), fs_move_into(op): Two paths; head.which is set. */
+/** fs_move_rename(op), fs_move_into(op), fs_move_copy(op): Two paths;
+ * head.which is set. */
 int fs_move_rename(struct fs_op *op);
 int fs_move_into(struct fs_op *op);
+int fs_move_copy(struct fs_op *op);
 
 #endif

@@ -1,3 +1,4 @@
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ static int send_range(int fd, off_t at, uint64_t left)
  * Files of /proc and /sys say size 0 and have content: their size is known
  * after they were read.
  */
-static int read_unsized(struct fs_op *op, int fd, const struct range *r)
+static int take_unsized(struct fs_op *op, int fd, char **out)
 {
 	OWN(own_mem) char *data = malloc(UNSIZED_MAX);
 	size_t have = 0;
@@ -97,7 +98,21 @@ static int read_unsized(struct fs_op *op, int fd, const struct range *r)
 		have += (size_t)n;
 	}
 	op->head.meta.size = have;
-	if (have == UNSIZED_MAX || (r->max > 0 && have > r->max))
+	if (have == UNSIZED_MAX)
+		return fs_fail_as(op, FS_TOO_LARGE);
+	*out = STEAL(data);
+	return 0;
+}
+
+static int read_unsized(struct fs_op *op, int fd, const struct range *r)
+{
+	OWN(own_mem) char *data = NULL;
+	uint64_t have;
+
+	if (take_unsized(op, fd, &data) < 0)
+		return -1;
+	have = op->head.meta.size;
+	if (r->max > 0 && have > r->max)
 		return fs_fail_as(op, FS_TOO_LARGE);
 	op->head.payload = wanted(r, have);
 	if (fs_send_head(op) < 0)
@@ -118,7 +133,7 @@ int fs_read_file(struct fs_op *op)
 	fd = fs_path_open(op, AT_FDCWD, op->arg[0], O_RDONLY, &st);
 	if (fd < 0)
 		return -1;
-	fs_meta_of(AT_FDCWD, op->arg[0], &st, &op->head.meta);
+	fs_head_of(op, AT_FDCWD, op->arg[0], &st);
 	if (st.st_size == 0)
 		return read_unsized(op, fd, &r);
 	if (r.max > 0 && op->head.meta.size > r.max)
@@ -127,4 +142,44 @@ int fs_read_file(struct fs_op *op)
 	if (fs_send_head(op) < 0)
 		return -1;
 	return send_range(fd, (off_t)r.offset, op->head.payload);
+}
+
+/* One request after the other; ${data}: the content, if it was read already. */
+static int serve(struct fs_op *op, int fd, const char *data)
+{
+	uint64_t size = op->head.meta.size;
+	uint64_t rq[2]; /* offset, length */
+	int end;
+
+	while ((end = fs_take_all(rq, sizeof(rq))) == 0) {
+		uint64_t at = le64toh(rq[0]);
+		uint64_t n = le64toh(rq[1]);
+		int r;
+
+		if (at > size || n > size - at)
+			return -1;
+		r = data != NULL ? fs_send(data + at, (size_t)n)
+				 : send_range(fd, (off_t)at, n);
+		if (r < 0)
+			return -1;
+	}
+	return end < 0 ? -1 : 0;
+}
+
+int fs_read_serve(struct fs_op *op)
+{
+	OWN(own_fd) int fd = -1;
+	OWN(own_mem) char *data = NULL;
+	struct stat st;
+
+	fd = fs_path_open(op, AT_FDCWD, op->arg[0], O_RDONLY, &st);
+	if (fd < 0)
+		return -1;
+	fs_head_of(op, AT_FDCWD, op->arg[0], &st);
+	if (st.st_size == 0 && take_unsized(op, fd, &data) < 0)
+		return -1;
+	op->head.payload = FS_UNTIL_END;
+	if (fs_send_head(op) < 0)
+		return -1;
+	return serve(op, fd, data);
 }

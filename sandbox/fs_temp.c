@@ -70,11 +70,12 @@ static int link_temp(struct fs_temp *temp)
 	return -1;
 }
 
-int fs_temp_commit(struct fs_temp *temp, const char *name)
+int fs_temp_commit(struct fs_temp *temp, const char *name, bool fresh)
 {
 	if (temp->name[0] == '\0' && link_temp(temp) < 0)
 		return -1;
-	if (renameat(temp->dir, temp->name, temp->dir, name) < 0)
+	if (renameat2(temp->dir, temp->name, temp->dir, name,
+		      fresh ? RENAME_NOREPLACE : 0) < 0)
 		return -1;
 	temp->name[0] = '\0';
 	return 0;

@@ -23,10 +23,11 @@ void fs_temp_name(char out[FS_TEMP_LEN]);
 int fs_temp_open(int dir, struct fs_temp *temp);
 
 /**
- * fs_temp_commit(temp, name):
- * Give it ${name}, in place of what has it now. Returns 0, or -1 and errno.
+ * fs_temp_commit(temp, name, fresh):
+ * Give it ${name}, in place of what has it now; ${fresh}: EEXIST instead.
+ * Returns 0, or -1 and errno.
  */
-int fs_temp_commit(struct fs_temp *temp, const char *name);
+int fs_temp_commit(struct fs_temp *temp, const char *name, bool fresh);
 
 /** fs_temp_close(temp): For OWN; what was not committed is removed. */
 void fs_temp_close(struct fs_temp *temp);

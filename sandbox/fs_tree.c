@@ -88,3 +88,51 @@ int fs_tree_remove(struct fs_op *op, int dir, const char *name)
 	fs_tree_room();
 	return remove_at(op, dir, name, 0);
 }
+
+struct walk {
+	struct fs_op *op;
+	int (*each)(void *ctx, int dir, const char *name);
+	void *ctx;
+};
+
+static int walk_at(const struct walk *w, int dir, const char *name, int depth);
+
+static int walk_inside(const struct walk *w, int fd, int depth)
+{
+	OWN(close_dir) DIR *d = fdopendir(fd);
+	struct dirent *ent;
+
+	if (d == NULL) {
+		close(fd);
+		return fs_fail(w->op, ENOMEM);
+	}
+	while ((errno = 0, ent = readdir(d)) != NULL) {
+		if (!is_self(ent->d_name) &&
+		    walk_at(w, dirfd(d), ent->d_name, depth + 1) < 0)
+			return -1;
+	}
+	return errno != 0 ? fs_fail(w->op, errno) : 0;
+}
+
+static int walk_at(const struct walk *w, int dir, const char *name, int depth)
+{
+	int fd;
+
+	if (depth > FS_DEPTH_MAX)
+		return fs_fail_as(w->op, FS_TOO_DEEP);
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno != ENOTDIR && errno != ELOOP)
+		return fs_fail(w->op, errno);
+	if (fd >= 0 && walk_inside(w, fd, depth) < 0)
+		return -1;
+	return w->each(w->ctx, dir, name);
+}
+
+int fs_tree_each(struct fs_op *op, int dir, const char *name,
+		 int (*each)(void *ctx, int dir, const char *name), void *ctx)
+{
+	struct walk w = {.op = op, .each = each, .ctx = ctx};
+
+	fs_tree_room();
+	return walk_at(&w, dir, name, 0);
+}

@@ -16,6 +16,13 @@ void fs_tree_room(void);
 int fs_tree_remove(struct fs_op *op, int dir, const char *name);
 
 /**
+ * fs_tree_each(op, dir, name, each, ctx):
+ * Call ${each} for all that is below ${name}, and then for itself.
+ */
+int fs_tree_each(struct fs_op *op, int dir, const char *name,
+		 int (*each)(void *ctx, int dir, const char *name), void *ctx);
+
+/**
  * fs_copy_tree(op, from, name, to, new_name):
  * Copy ${name} of directory ${from} to the new name ${new_name} in ${to}, with
  * modes and times, and owners where we may. On failure a part may be there.

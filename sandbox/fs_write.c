@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -30,30 +29,31 @@ static void target_close(struct target *t)
 static int mode_arg(struct fs_op *op, int i, uint32_t *mode)
 {
 	const char *s = op->arg[i];
-	char *end;
-	unsigned long v;
 
 	*mode = MODE_KEEP;
-	if (s[0] == '-' && s[1] == '\0')
-		return 0;
-	v = strtoul(s, &end, 8);
-	if (s[0] < '0' || s[0] > '7' || *end != '\0' || v > 07777)
-		return fs_fail_as(op, FS_INVALID);
-	*mode = (uint32_t)v;
-	return 0;
+	return s[0] == '-' && s[1] == '\0' ? 0 : fs_mode(op, i, mode);
 }
 
-/* Find what the path means and refuse what cannot be written. */
-static int target_find(struct fs_op *op, const char *path, struct target *t)
+/* What is there now, if it is as argument ${cond} wants it. */
+static int target_look(struct fs_op *op, int cond, struct target *t)
 {
-	if (fs_path_target(op, path, true, &t->at) < 0)
-		return -1;
-	if (t->at.dots)
-		return fs_fail_as(op, FS_IS_DIR);
 	t->exists = fstatat(t->at.dir, t->at.name, &t->st,
 			    AT_SYMLINK_NOFOLLOW) == 0;
 	if (!t->exists && errno != ENOENT)
 		return fs_fail(op, errno);
+	return fs_if(op, cond, t->exists ? &t->st : NULL);
+}
+
+/* Find what the path means and refuse what cannot be written. */
+static int target_find(struct fs_op *op, int cond, struct target *t)
+{
+	if (fs_path_target(op, op->arg[0], true, &t->at) < 0)
+		return -1;
+	if (t->at.dots)
+		return fs_fail_as(op, FS_IS_DIR);
+	if (target_look(op, cond, t) < 0)
+		return -1;
+	op->head.created = !t->exists;
 	if (!t->exists)
 		return t->at.must_be_dir ? fs_fail_as(op, FS_IS_DIR) : 0;
 	if (S_ISDIR(t->st.st_mode))
@@ -98,6 +98,19 @@ static int dress(struct fs_op *op, int fd, const struct target *t,
 	return fchmod(fd, (mode_t)mode) < 0 ? fs_fail(op, errno) : 0;
 }
 
+/* What is told of the file that is open now. */
+static int tell(struct fs_op *op, int fd)
+{
+	struct stat st;
+	bool created = op->head.created;
+
+	if (fstat(fd, &st) < 0)
+		return fs_fail(op, errno);
+	fs_head_of(op, fd, "", &st);
+	op->head.created = created;
+	return 0;
+}
+
 /* The new content, whole, over a file whose name must stay where it is. */
 static int pour_over(struct fs_op *op, const struct target *t, int from)
 {
@@ -107,73 +120,94 @@ static int pour_over(struct fs_op *op, const struct target *t, int from)
 		return -1;
 	if (lseek(from, 0, SEEK_SET) < 0 || ftruncate(to, 0) < 0)
 		return fs_fail(op, errno);
-	return fs_pour(op, from, to);
+	return fs_pour(op, from, to) < 0 ? -1 : tell(op, to);
 }
 
-static int write_in_place(struct fs_op *op, const struct target *t, uint64_t *n)
+static int write_in_place(struct fs_op *op, const struct target *t)
 {
 	OWN(own_fd) int fd = target_open(op, t, O_WRONLY);
+	uint64_t n;
 
 	if (fd < 0)
 		return -1;
-	if (fs_take(op, fd, 0, n) < 0)
+	if (fs_take(op, fd, 0, &n) < 0)
 		return -1;
-	return ftruncate(fd, (off_t)*n) < 0 ? fs_fail(op, errno) : 0;
+	return ftruncate(fd, (off_t)n) < 0 ? fs_fail(op, errno) : tell(op, fd);
 }
 
-static int write_replace(struct fs_op *op, const struct target *t,
-			 uint32_t mode, bool sync, uint64_t *n)
+/* The name, too, is to survive the machine. */
+static int sync_dir(struct fs_op *op, int dir)
+{
+	OWN(own_fd)
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* One that may not be read has the name, but no promise. */
+	return fd >= 0 && fsync(fd) < 0 ? fs_fail(op, errno) : 0;
+}
+
+/* Two files at once: neither of the old content nor of the new one. */
+static int replace(struct fs_op *op, struct target *t, struct fs_temp *temp)
+{
+	bool fresh = fs_if_new(op, 3);
+
+	if (target_look(op, 3, t) < 0)
+		return -1;
+	op->head.created = !t->exists;
+	if (tell(op, temp->fd) < 0)
+		return -1;
+	if (fs_temp_commit(temp, t->at.name, fresh) == 0)
+		return 0;
+	if (errno == EEXIST && fresh)
+		return fs_fail_as(op, FS_MISMATCH);
+	if (t->exists && (errno == EBUSY || errno == EACCES || errno == EPERM))
+		return pour_over(op, t, temp->fd); /* a mount point, a sticky
+						      directory */
+	return fs_fail(op, errno);
+}
+
+static int write_replace(struct fs_op *op, struct target *t, uint32_t mode,
+			 bool sync)
 {
 	OWN(fs_temp_close) struct fs_temp temp = {.fd = -1};
+	uint64_t n;
 
 	if (fs_temp_open(t->at.dir, &temp) < 0) {
 		if (t->exists && (errno == EACCES || errno == EPERM))
-			return write_in_place(op, t, n);
+			return write_in_place(op, t);
 		return fs_fail(op, errno);
 	}
-	if (fs_take(op, temp.fd, -1, n) < 0 || dress(op, temp.fd, t, mode) < 0)
+	if (fs_take(op, temp.fd, -1, &n) < 0 || dress(op, temp.fd, t, mode) < 0)
 		return -1;
-	if (sync && fdatasync(temp.fd) < 0)
+	if (sync && fsync(temp.fd) < 0)
 		return fs_fail(op, errno);
-	if (fs_temp_commit(&temp, t->at.name) == 0)
-		return 0;
-	if (t->exists && (errno == EBUSY || errno == EACCES || errno == EPERM))
-		return pour_over(op, t, temp.fd); /* a mount point, a sticky
-						     directory */
-	return fs_fail(op, errno);
+	if (replace(op, t, &temp) < 0)
+		return -1;
+	return sync ? sync_dir(op, t->at.dir) : 0;
 }
 
 int fs_write_file(struct fs_op *op)
 {
 	OWN(target_close) struct target t = {.at = {.dir = -1}};
 	uint32_t mode;
-	uint64_t n = 0;
 	bool sync;
 
 	if (mode_arg(op, 1, &mode) < 0 || fs_flag(op, 2, &sync) < 0 ||
-	    target_find(op, op->arg[0], &t) < 0 ||
-	    write_replace(op, &t, mode, sync, &n) < 0)
+	    target_find(op, 3, &t) < 0)
 		return -1;
-	op->head.meta.type = FS_TYPE_FILE;
-	op->head.meta.size = n;
-	return 0;
+	return write_replace(op, &t, mode, sync);
 }
 
 /* A failed append must not leave a part of it. */
-static int append_to(struct fs_op *op, int fd, uint64_t *size)
+static int append_to(struct fs_op *op, int fd)
 {
 	struct stat st;
 	uint64_t n;
 
 	if (fstat(fd, &st) < 0)
 		return fs_fail(op, errno);
-	if (fs_take(op, fd, -1, &n) < 0) {
-		if (ftruncate(fd, st.st_size) < 0)
-			return fs_fail(op, errno);
-		return -1;
-	}
-	*size = (uint64_t)st.st_size + n;
-	return 0;
+	if (fs_take(op, fd, -1, &n) == 0)
+		return tell(op, fd);
+	return ftruncate(fd, st.st_size) < 0 ? fs_fail(op, errno) : -1;
 }
 
 int fs_write_append(struct fs_op *op)
@@ -181,32 +215,23 @@ int fs_write_append(struct fs_op *op)
 	OWN(target_close) struct target t = {.at = {.dir = -1}};
 	OWN(own_fd) int fd = -1;
 
-	if (target_find(op, op->arg[0], &t) < 0)
+	if (target_find(op, 1, &t) < 0)
 		return -1;
 	fd = target_open(op, &t, O_WRONLY | O_APPEND);
-	if (fd < 0 || append_to(op, fd, &op->head.meta.size) < 0)
-		return -1;
-	op->head.meta.type = FS_TYPE_FILE;
-	return 0;
+	return fd < 0 ? -1 : append_to(op, fd);
 }
 
 int fs_write_patch(struct fs_op *op)
 {
 	OWN(target_close) struct target t = {.at = {.dir = -1}};
 	OWN(own_fd) int fd = -1;
-	struct stat st;
 	uint64_t offset;
 	uint64_t n;
 
-	if (fs_number(op, 1, &offset) < 0 ||
-	    target_find(op, op->arg[0], &t) < 0)
+	if (fs_number(op, 1, &offset) < 0 || target_find(op, 2, &t) < 0)
 		return -1;
 	fd = target_open(op, &t, O_WRONLY);
 	if (fd < 0 || fs_take(op, fd, (off_t)offset, &n) < 0)
 		return -1;
-	if (fstat(fd, &st) < 0)
-		return fs_fail(op, errno);
-	op->head.meta.type = FS_TYPE_FILE;
-	op->head.meta.size = (uint64_t)st.st_size;
-	return 0;
+	return tell(op, fd);
 }

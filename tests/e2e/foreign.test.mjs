@@ -64,7 +64,8 @@ test('no route leads into another tenant\'s sandbox by its id', limit,
 			const known = Object.hasOwn(BODIES, path);
 			const { status, json, text } = await stack.call(method,
 				`/v1/sandboxes/${sandbox}/${path}`
-					.replace('{id}', named).replace('{port}', '8000'),
+					.replace('{id}', named).replace('{port}', '8000')
+					.replace('{path*}', 'kept'),
 				method === 'POST' && known ? BODIES[path] : undefined);
 
 			return { status, code: json?.code, text };

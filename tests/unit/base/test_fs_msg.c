@@ -48,8 +48,8 @@ static void a_malformed_head_is_refused(void **state)
 	    {12, 5},    {14, 8},
 	    {18, 1},    {17, 0x80},
 	    {27, 0x80}, {39, 0xff},
-	    {47, 0x80}, {48, 1},
-	    {63, 1},
+	    {47, 0x80}, {68, 2},
+	    {79, 1},
 	};
 	OWN(buf_free) struct buf b = BUF_INIT(FS_HEAD_LEN);
 	struct fs_head h;
