@@ -59,7 +59,7 @@ static enum err context_refused(struct request *rq,
 				const struct launch *x, enum err r,
 				struct errinfo *e)
 {
-	if (strcmp(e->text, "argv") != 0)
+	if (r != ERR_NOT_FOUND || strcmp(e->text, "argv") != 0)
 		return launch_refused(rq, x, r, e);
 	if (strcmp(lang->name, "python") == 0)
 		return err_http_fail(rq, e, HTTP_PYTHON_NOT_AVAILABLE,

@@ -316,6 +316,10 @@ static enum err json_in_env_check(struct json_in *in,
 		s = json_in_text_of(m, &n);
 		if (strlen(s) != n)
 			return json_in_no(in, e, field, "must not contain NUL");
+		if (strlen(name) + 1 + n >= JSON_ENV_ENTRY_MAX)
+			return json_in_no(in, e, field,
+					  "is too long: it and its name may "
+					  "have 131070 bytes");
 	}
 	memcpy(to, &v, sizeof(v));
 	return ERR_NONE;

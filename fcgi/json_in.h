@@ -50,6 +50,9 @@ struct json_field {
 	int64_t max;
 };
 
+/* "NAME=value" and its end: what Linux takes as one text of an environment. */
+#define JSON_ENV_ENTRY_MAX 131072U
+
 #define JSON_IN_TEXT_MAX (256 << 20)
 #define JSON_IN_VALUES_MAX 65536U
 

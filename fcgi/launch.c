@@ -262,6 +262,10 @@ enum err launch_refused(struct request *rq, const struct launch *x, enum err r,
 					    : "cannot be entered");
 		return err_http_field(rq, e, "cwd", why);
 	}
+	if (strcmp(why, "argv") == 0 && r == ERR_LIMIT)
+		return err_http_fail(rq, e, HTTP_INVALID_COMMAND,
+				     "The command and its environment are "
+				     "too large together");
 	if (strcmp(why, "argv") == 0) {
 		if (x->argc > 0)
 			err_http_text(rq, "command", x->argv[0]);

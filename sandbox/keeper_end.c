@@ -1,4 +1,5 @@
 /* How executions end: by themselves, by being killed, with their sandbox. */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -246,6 +247,14 @@ void exec_spawned(struct exec *x, uint32_t pid)
 	}
 }
 
+/* It is not there, it is too much, or it is no such thing. */
+static enum err start_code(uint32_t sys)
+{
+	if (sys == ENOENT)
+		return ERR_NOT_FOUND;
+	return sys == E2BIG ? ERR_LIMIT : ERR_DENIED;
+}
+
 void exec_failed(struct exec *x, uint8_t step, uint32_t sys)
 {
 	enum err code = ERR_IO;
@@ -253,8 +262,9 @@ void exec_failed(struct exec *x, uint8_t step, uint32_t sys)
 
 	if (x->state != EXEC_STARTING)
 		return;
-	if (step == INIT_STEP_CWD || step == INIT_STEP_EXEC) {
-		code = ERR_NOT_FOUND;
+	if ((step == INIT_STEP_CWD || step == INIT_STEP_EXEC) &&
+	    sys != ENOMEM) {
+		code = start_code(sys);
 		what = step == INIT_STEP_CWD ? "cwd" : "argv";
 	} else if (step == INIT_STEP_CLONE) {
 		code = ERR_LIMIT;

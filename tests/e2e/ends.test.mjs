@@ -75,6 +75,34 @@ test('a missing cwd is 400 and named, in every form', limit, async (t) => {
 		}
 });
 
+test('what cannot be started is told as what it is', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+	const word = 'x'.repeat(100_000);
+	const many = Object.fromEntries(Array.from({ length: 30 },
+		(_, i) => [`A${i}`, word]));
+
+	await sandbox.exec('echo > /tmp/plain');
+	for (const [body, status, message] of [
+		[{ argv: ['/nope'] }, 404, /not found/],
+		[{ argv: ['/tmp/plain'] }, 400, /cannot be run/],
+		[{ command: 'true', cwd: '/tmp/plain' }, 400,
+			/\/tmp\/plain cannot be entered/],
+		[{ command: 'true', env: { A: word + word } }, 400, /env\.A/],
+		[{ command: 'true', env: many }, 400, /too large/],
+		[{ command: 'true', env: many, sessionId: 's' }, 400,
+			/too large/],
+	]) {
+		const answer = await post(sandbox, 'execute',
+			{ sessionId: NONE, ...body });
+		assert.equal(answer.status, status, answer.text);
+		assert.match(answer.json.message, message);
+	}
+	/* The longest value that a program can be given arrives whole. */
+	const { stdout } = await sandbox.exec('printenv A | wc -c', {
+		sessionId: NONE, env: { A: 'y'.repeat(131_069) } });
+	assert.equal(stdout, '131070\n');
+});
+
 test('a last line without its newline is kept, in every form', limit,
 	async (t) => {
 		const sandbox = stack.sandbox(t);
