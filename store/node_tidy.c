@@ -109,34 +109,30 @@ static enum err tidy_since(struct store_conn *c, enum stmt_id id,
 	return r;
 }
 
+/* Some of those that are too many. */
 static enum err tidy_many(struct store_conn *c, enum stmt_id which,
-			  enum stmt_id id, const struct node_tidy *t,
+			  enum stmt_id id, struct node_tidy *t,
 			  struct errinfo *e)
 {
 	OWN(stmt_end) struct stmt q = STMT_INIT;
 	struct tidy_list *l;
 	int64_t since;
-	size_t n = TIDY_ROWS;
 	enum err r = tidy_since(c, which, t, &since, e);
 
+	if (r == ERR_NONE && since != 0)
+		r = stmt_use(c, id, &q, e);
 	if (r != ERR_NONE || since == 0)
 		return r;
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
 		return err_set(e, ERR_NOMEM, 0, "rows that go");
-	while (r == ERR_NONE && n == TIDY_ROWS) {
-		l->n = 0;
-		r = stmt_use(c, id, &q, e);
-		if (r != ERR_NONE)
-			break;
-		stmt_text(&q, ":sandbox", t->after);
-		stmt_int(&q, ":since", since);
-		r = tidy_run(&q, l, e);
-		stmt_end(&q);
-		if (r == ERR_NONE)
-			r = tidy_logs(c, l, e);
-		n = l->n;
-	}
+	stmt_text(&q, ":sandbox", t->after);
+	stmt_int(&q, ":since", since);
+	r = tidy_run(&q, l, e);
+	stmt_end(&q);
+	if (r == ERR_NONE)
+		r = tidy_logs(c, l, e);
+	t->again = t->again || l->n == TIDY_ROWS;
 	free(l);
 	return r;
 }
@@ -176,10 +172,12 @@ enum err node_tidy(struct store_conn *c, struct node_tidy *t, bool *more,
 	}
 	if (r != ERR_NONE || t->rows_max == 0)
 		return r;
-	r = tidy_next(c, t, e);
+	if (!t->again)
+		r = tidy_next(c, t, e);
 	if (r != ERR_NONE || t->after[0] == '\0')
 		return r;
 	*more = true;
+	t->again = false;
 	r = tidy_many(c, STMT_EXECUTION_SINCE, STMT_EXECUTION_MANY, t, e);
 	if (r == ERR_NONE)
 		r = tidy_many(c, STMT_PROCESS_SINCE, STMT_PROCESS_MANY, t, e);

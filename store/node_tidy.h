@@ -16,6 +16,7 @@ struct node_tidy {
 	int64_t retry_ms;   /* unix: answers from before go */
 	uint32_t rows_max;  /* of each kind in a sandbox; 0: any number */
 	id_sandbox_t after; /* how far the count has come; "" to begin with */
+	bool again;         /* of that one there are still too many */
 };
 
 /**

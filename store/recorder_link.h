@@ -24,7 +24,7 @@
  * later, and its programs wait for that. A flood would else take most of a
  * core and of the disk, which are not the tenant's.
  */
-#define LINK_BURST_BYTES (INT64_C(64) << 20)
+#define LINK_BURST_BYTES (INT64_C(16) << 20)
 #define LINK_BYTES_A_MS ((INT64_C(32) << 20) / 1000)
 #define LINK_SLOW_MS 20
 

@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { getSandbox } from '../../clients/js/index.js';
 import { findProcesses, keepersOf } from '../e2e/lib/hostproc.mjs';
 import { open } from '../e2e/lib/http.mjs';
+import { until } from '../e2e/lib/wait.mjs';
 import * as server from '../e2e/lib/server.mjs';
 import { startLines, storedLines, writeLines } from './lines.mjs';
 import { neighbour } from './neighbour.mjs';
@@ -165,15 +166,17 @@ async function logs(load) {
 		const begin = performance.now();
 		const started = await startLines(sandbox, 10, 10_000,
 			load.seconds);
-		const late = await Promise.all(started.map(async (process) => {
+		for (const process of started)
 			await process.waitForExit((load.seconds + 60) * 1000);
-			return Number((await load.sql('SELECT data FROM ' +
-				'process_logs WHERE stream = \'stderr\' AND ' +
-				`process = '${process.id}'`))
-				.match(/-?\d+\.\d+/)?.[0] ?? NaN);
-		}));
 		const seconds = (performance.now() - begin) / 1000;
 		/* The rows of the ends come with the last lines. */
+		await until(30_000, 'the ends', async () => !/[1-9]/.test(
+			(await load.sql('SELECT count(*) AS n FROM processes ' +
+				'WHERE ended_at = 0 AND sandbox_id = ' +
+				`'${id}'`)).split('\n')[1]));
+		const late = (await load.sql('SELECT data FROM process_logs ' +
+			`WHERE stream = 'stderr' AND sandbox_id = '${id}'`))
+			.match(/-?\d+\.\d+/g).map(Number);
 		const found = await storedLines(load.stack.data, id,
 			10_000 * load.seconds);
 		const wrong = found.flatMap(({ name, wrong: texts }) =>
