@@ -31,6 +31,16 @@ FALLIBLE enum err file_body_run(struct request *rq, enum link_mode mode,
 				const char *op, const char *const *argv,
 				uint32_t argc, struct errinfo *e);
 
+/**
+ * file_body_bytes(rq, content, encoding, own, out, e):
+ * The bytes that ${content} means: as they came, or decoded into ${own}.
+ * Owns: ${own} is the caller's. Errors: ERR_ARG with the failure noted.
+ */
+FALLIBLE enum err file_body_bytes(struct request *rq,
+				  const struct json_blob *content,
+				  const char *encoding, char **own,
+				  struct json_blob *out, struct errinfo *e);
+
 /** file_body_start(o): {"success":true… of what file_body_send ends. */
 void file_body_start(struct json_out *o);
 

@@ -1,26 +1,30 @@
 /* Listing a directory. */
+#include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/own.h"
 #include "fcgi/body.h"
 #include "fcgi/file_body.h"
+#include "fcgi/file_meta.h"
 #include "fcgi/launch.h"
 #include "fcgi/utf8.h"
 
-#define LIST_MAX_TEXT "100000"
 #define LIST_MAX 100000U
 #define LIST_JSON_MAX (96U * MIB)
 /* Beyond this no entry is added; one is never larger than the rest. */
 #define LIST_JSON_FULL (64U * MIB)
 #define LIST_READ 65536U
-#define YEAR_10000_S INT64_C(253402300800)
+#define CURSOR_MAX (2 * FS_CALL_PATH_MAX)
 
 struct list_in {
 	const char *path;
 	struct json_object *options;
 	bool recursive;
 	bool hidden;
+	int64_t limit;
+	const char *cursor;
 };
 
 #define AT(member) offsetof(struct list_in, member)
@@ -34,11 +38,14 @@ static const struct json_field list_fields[] = {
 static const struct json_field option_fields[] = {
     {"recursive", NULL, JSON_BOOL, AT(recursive), false, 0, 0},
     {"includeHidden", NULL, JSON_BOOL, AT(hidden), false, 0, 0},
+    {"limit", NULL, JSON_INT, AT(limit), false, 1, LIST_MAX},
+    {"cursor", NULL, JSON_TEXT, AT(cursor), false, 1, CURSOR_MAX},
 };
 
 struct listing {
 	struct json_out o;
 	struct buf base; /* absolute, ends in a slash */
+	struct buf last; /* the path of the last entry */
 	uint64_t count;
 	bool full;
 	bool truncated;
@@ -49,6 +56,7 @@ static void listing_free(struct listing *l)
 {
 	json_out_free(&l->o);
 	buf_free(&l->base);
+	buf_free(&l->last);
 }
 
 /* The absolute form of ${path}, without empty parts and dots. */
@@ -67,53 +75,6 @@ static void put_base(struct buf *b, const char *path)
 		buf_add(b, path, n);
 	}
 	buf_addc(b, '/');
-}
-
-static const char *type_name(enum fs_type t)
-{
-	switch (t) {
-	case FS_TYPE_FILE:
-		return "file";
-	case FS_TYPE_DIR:
-		return "directory";
-	case FS_TYPE_LINK:
-		return "symlink";
-	case FS_TYPE_NONE:
-	case FS_TYPE_OTHER:
-	case FS_TYPE_END:
-		return "other";
-	}
-	return "other";
-}
-
-/* "rwxr-xr-x", with s and t as ls(1) writes them. */
-static void put_mode(struct json_out *o, uint32_t mode)
-{
-	char s[] = "rwxrwxrwx";
-	size_t i;
-
-	for (i = 0; i < 9; i++) {
-		if ((mode & (0400U >> i)) == 0)
-			s[i] = '-';
-	}
-	if ((mode & 04000) != 0)
-		s[2] = s[2] == 'x' ? 's' : 'S';
-	if ((mode & 02000) != 0)
-		s[5] = s[5] == 'x' ? 's' : 'S';
-	if ((mode & 01000) != 0)
-		s[8] = s[8] == 'x' ? 't' : 'T';
-	json_out_text(o, "mode", s);
-}
-
-static void put_time(struct json_out *o, const struct fs_meta *m)
-{
-	int64_t s = m->mtime_s;
-
-	if (s < 0)
-		s = 0;
-	if (s >= YEAR_10000_S)
-		s = YEAR_10000_S - 1;
-	json_out_time(o, "modifiedAt", s * 1000 + m->mtime_ns / 1000000);
 }
 
 static void put_name(struct listing *l, const struct fs_record *rec)
@@ -136,21 +97,14 @@ static void put_name(struct listing *l, const struct fs_record *rec)
 static void put_entry(struct listing *l, const struct fs_record *rec)
 {
 	struct json_out *o = &l->o;
-	uint32_t access = rec->meta.access;
 
 	json_out_object(o, NULL);
 	put_name(l, rec);
-	json_out_text(o, "type", type_name(rec->meta.type));
-	json_out_int(o, "size", (int64_t)rec->meta.size);
-	put_time(o, &rec->meta);
-	put_mode(o, rec->meta.mode);
-	json_out_object(o, "permissions");
-	json_out_bool(o, "readable", (access & FS_READABLE) != 0);
-	json_out_bool(o, "writable", (access & FS_WRITABLE) != 0);
-	json_out_bool(o, "executable", (access & FS_EXECUTABLE) != 0);
-	json_out_end(o);
+	file_meta_put(o, &rec->meta);
 	json_out_end(o);
 	l->count++;
+	buf_reset(&l->last);
+	buf_add(&l->last, rec->path, rec->path_len);
 }
 
 /* One record; ${end}: it was the last. */
@@ -167,6 +121,41 @@ static void take_record(struct listing *l, const struct fs_record *rec,
 		l->full = true;
 	else
 		put_entry(l, rec);
+}
+
+/* The cursor is the last entry's path: the order is that of the bytes. */
+static void put_cursor(struct listing *l)
+{
+	char text[CURSOR_MAX + 1];
+
+	if (l->last.len == 0 ||
+	    sodium_base64_ENCODED_LEN(
+		l->last.len, sodium_base64_VARIANT_URLSAFE_NO_PADDING) >
+		sizeof(text))
+		return;
+	sodium_bin2base64(text, sizeof(text),
+			  (const unsigned char *)l->last.data, l->last.len,
+			  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	json_out_text(&l->o, "cursor", text);
+}
+
+static enum err take_cursor(struct request *rq, const struct list_in *in,
+			    char after[CURSOR_MAX + 1], struct errinfo *e)
+{
+	const char *end = NULL;
+	size_t n = 0;
+
+	after[0] = '\0';
+	if (in->cursor == NULL)
+		return ERR_NONE;
+	if (sodium_base642bin((unsigned char *)after, CURSOR_MAX, in->cursor,
+			      strlen(in->cursor), NULL, &n, &end,
+			      sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
+	    *end != '\0' || memchr(after, 0, n) != NULL)
+		return err_http_field(rq, e, "cursor",
+				      "must be that of the list before");
+	after[n] = '\0';
+	return ERR_NONE;
 }
 
 /* All records in ${b}, which keeps the rest of one. */
@@ -229,8 +218,10 @@ static enum err list_answer(struct request *rq, struct listing *l,
 {
 	json_out_end(&l->o);
 	json_out_int(&l->o, "count", (int64_t)l->count);
-	if (l->truncated)
+	if (l->truncated) {
 		json_out_bool(&l->o, "truncated", true);
+		put_cursor(l);
+	}
 	if (l->skipped)
 		json_out_bool(&l->o, "unreadable", true);
 	return file_body_send(rq, &l->o, e);
@@ -254,20 +245,25 @@ enum err file_list(struct request *rq, struct errinfo *e)
 {
 	OWN(fs_call_close) struct fs_call c = FS_CALL_INIT;
 	OWN(listing_free)
-	struct listing l = {.base = BUF_INIT(2 * FS_CALL_PATH_MAX)};
-	struct list_in in = {0};
-	const char *argv[] = {"list", NULL, "0", "0", LIST_MAX_TEXT};
+	struct listing l = {.base = BUF_INIT(2 * FS_CALL_PATH_MAX),
+			    .last = BUF_INIT(FS_RECORD_MAX)};
+	struct list_in in = {.limit = LIST_MAX};
+	char max[24], after[CURSOR_MAX + 1];
+	const char *argv[] = {"list", NULL, "0", "0", max, after};
 	enum err r;
 
 	json_out_init(&l.o, LIST_JSON_MAX);
 	c.op = "directory.list";
 	file_body_op(rq, c.op);
 	r = list_body(rq, &in, e);
+	if (r == ERR_NONE)
+		r = take_cursor(rq, &in, after, e);
+	snprintf(max, sizeof(max), "%lld", (long long)in.limit);
 	argv[1] = in.path;
 	argv[2] = in.recursive ? "1" : "0";
 	argv[3] = in.hidden ? "1" : "0";
 	if (r == ERR_NONE)
-		r = fs_call_open(rq, LINK_START, argv, 5, &c, e);
+		r = fs_call_open(rq, LINK_START, argv, 6, &c, e);
 	if (r == ERR_NONE)
 		r = fs_call_head(&c, e);
 	if (r != ERR_NONE)

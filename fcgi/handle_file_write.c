@@ -1,8 +1,4 @@
 /* Writing a file whose content comes in the body. */
-#include <sodium.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/own.h"
 #include "fcgi/body.h"
 #include "fcgi/file_body.h"
@@ -11,6 +7,7 @@ struct write_in {
 	const char *path;
 	struct json_blob content;
 	const char *encoding;
+	bool sync;
 };
 
 #define AT(member) offsetof(struct write_in, member)
@@ -20,43 +17,16 @@ static const struct json_field write_fields[] = {
     FILE_PATH_FIELD("path", AT(path)),
     {"content", NULL, JSON_BLOB, AT(content), true, 0, JSON_IN_TEXT_MAX},
     {"encoding", NULL, JSON_TEXT, AT(encoding), false, 0, WORD_MAX},
+    {"sync", NULL, JSON_BOOL, AT(sync), false, 0, 0},
     FILE_SESSION_FIELD,
 };
 
-/* The bytes to write: as they came, or decoded into ${own}. */
-static enum err write_bytes(struct request *rq, const struct write_in *in,
-			    char **own, struct json_blob *out,
-			    struct errinfo *e)
-{
-	const char *enc = in->encoding;
-	const char *end = NULL;
-	size_t n = 0;
-
-	*out = in->content;
-	if (enc == NULL || strcmp(enc, "utf-8") == 0 ||
-	    strcmp(enc, "utf8") == 0)
-		return ERR_NONE;
-	if (strcmp(enc, "base64") != 0)
-		return err_http_field(rq, e, "encoding",
-				      "must be utf-8 or base64");
-	*own = malloc(in->content.n / 4 * 3 + 4);
-	if (*own == NULL)
-		return err_set(e, ERR_NOMEM, 0, "content");
-	if (sodium_base642bin((unsigned char *)*own, in->content.n / 4 * 3 + 4,
-			      in->content.p, in->content.n, "\r\n", &n, &end,
-			      sodium_base64_VARIANT_ORIGINAL) != 0 ||
-	    end != in->content.p + in->content.n)
-		return err_http_field(rq, e, "content", "is not valid base64");
-	out->p = *own;
-	out->n = n;
-	return ERR_NONE;
-}
-
 static enum err write_put(struct request *rq, struct fs_call *c,
-			  const char *path, const struct json_blob *bytes,
-			  struct errinfo *e)
+			  const struct write_in *in,
+			  const struct json_blob *bytes, struct errinfo *e)
 {
-	const char *const argv[] = {"write", path, "-", "1"};
+	const char *const argv[] = {"write", in->path, "-",
+				    in->sync ? "1" : "0"};
 	enum err r = fs_call_open(rq, LINK_CREATE, argv, 4, c, e);
 
 	if (r == ERR_NONE)
@@ -80,9 +50,10 @@ enum err file_write(struct request *rq, struct errinfo *e)
 	file_body_op(rq, c.op);
 	r = body_json(rq, write_fields, JSON_COUNT(write_fields), &in, e);
 	if (r == ERR_NONE)
-		r = write_bytes(rq, &in, &own, &bytes, e);
+		r = file_body_bytes(rq, &in.content, in.encoding, &own, &bytes,
+				    e);
 	if (r == ERR_NONE)
-		r = write_put(rq, &c, in.path, &bytes, e);
+		r = write_put(rq, &c, &in, &bytes, e);
 	if (r != ERR_NONE)
 		return r;
 	file_body_start(&o);

@@ -128,7 +128,7 @@ static enum fs_type type_of(mode_t mode)
 	return FS_TYPE_OTHER;
 }
 
-static void meta_of(const struct stat *st, struct fs_meta *meta)
+void fs_meta_bare(const struct stat *st, struct fs_meta *meta)
 {
 	memset(meta, 0, sizeof(*meta));
 	meta->type = type_of(st->st_mode);
@@ -141,7 +141,7 @@ static void meta_of(const struct stat *st, struct fs_meta *meta)
 void fs_meta_of(int dir, const char *name, const struct stat *st,
 		struct fs_meta *meta)
 {
-	meta_of(st, meta);
+	fs_meta_bare(st, meta);
 	if (faccessat(dir, name, R_OK, AT_EACCESS) == 0)
 		meta->access |= FS_READABLE;
 	if (faccessat(dir, name, W_OK, AT_EACCESS) == 0)
@@ -172,7 +172,7 @@ static bool tag_is_in(const char *list, const struct stat *st)
 	struct fs_meta meta;
 	size_t n;
 
-	meta_of(st, &meta);
+	fs_meta_bare(st, &meta);
 	fs_tag(st->st_ino, &meta, tag);
 	for (; *list != '\0'; list += n + (list[n] == ',')) {
 		n = strcspn(list, ",");

@@ -35,6 +35,9 @@ int fs_number(struct fs_op *op, int i, uint64_t *v);
 void fs_meta_of(int dir, const char *name, const struct stat *st,
 		struct fs_meta *meta);
 
+/** fs_meta_bare(st, meta): The same without those bits. */
+void fs_meta_bare(const struct stat *st, struct fs_meta *meta);
+
 /** fs_head_of(op, dir, name, st): The same, and what the head tells besides. */
 void fs_head_of(struct fs_op *op, int dir, const char *name,
 		const struct stat *st);

@@ -256,3 +256,103 @@ test('ten writers at once each write their own file', limit, async (t) => {
 	const read = await Promise.all(names.map((n) => sandbox.readFile(n)));
 	assert.deepEqual(read.map((r) => r.content), names);
 });
+
+const api = (sandbox, route, body) =>
+	stack.call('POST', `/v1/sandboxes/${sandbox.name}/api/${route}`, body);
+
+test('a list in pages is the whole list', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+	const paths = [];
+	let cursor;
+
+	await sandbox.exec('mkdir -p p/a/b p/c; cd p; touch a/b/$(seq -s " a/b/" ' +
+		'40) c/x .h; cd $PWD; mkdir $\'\\xff\'; touch $\'\\xff/f\'');
+	const whole = await sandbox.listFiles('/workspace/p',
+		{ recursive: true, includeHidden: true });
+	do {
+		const { json } = await api(sandbox, 'list-files', {
+			path: '/workspace/p', options: { recursive: true,
+				includeHidden: true, limit: 7, cursor } });
+		assert.ok(json.count <= 7);
+		paths.push(...json.files);
+		assert.equal(json.truncated === true, json.cursor !== undefined);
+		cursor = json.cursor;
+	} while (cursor !== undefined);
+	assert.deepEqual(paths, whole.files);
+	assert.equal(whole.truncated, undefined);
+	for (const options of [{ cursor: '*' }, { limit: 0 }, { limit: 1e9 }])
+		assert.equal((await api(sandbox, 'list-files',
+			{ path: '/', options })).json.code, 'VALIDATION_FAILED');
+});
+
+test('stat tells a file, and a link when asked', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+
+	await sandbox.exec('printf 12345 >f; chmod 640 f; ln -s f l');
+	const file = (await api(sandbox, 'stat', { path: 'l' })).json;
+	assert.equal(file.type, 'file');
+	assert.equal(file.size, 5);
+	assert.equal(file.mode, 'rw-r-----');
+	assert.equal(file.uid, 0);
+	assert.match(file.etag, /^"[0-9a-f-]+"$/);
+	assert.equal(file.target, undefined);
+	const link = (await api(sandbox, 'stat',
+		{ path: 'l', followLinks: false })).json;
+	assert.equal(link.type, 'symlink');
+	assert.equal(link.target, 'f');
+	assert.equal((await api(sandbox, 'stat', { path: 'no' })).status, 404);
+});
+
+test('copy and chmod work on files and, asked so, on trees', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+
+		await sandbox.exec('mkdir -p d/e; echo x >d/e/f; ln -s f d/e/l');
+		const copied = await api(sandbox, 'copy',
+			{ sourcePath: 'd', destinationPath: 'c' });
+		assert.equal(copied.json.code, 'IS_DIRECTORY');
+		assert.equal((await api(sandbox, 'copy', { sourcePath: 'd',
+			destinationPath: 'c', recursive: true })).status, 200);
+		assert.equal((await sandbox.exec(
+			'diff -r --no-dereference d c')).exitCode, 0);
+		assert.equal((await api(sandbox, 'copy', { sourcePath: 'd/e/f',
+			destinationPath: 'c/e/f' })).status, 409);
+		assert.equal((await api(sandbox, 'copy', { sourcePath: 'd/e/f',
+			destinationPath: 'c/e/f', overwrite: true })).status, 200);
+		assert.equal((await api(sandbox, 'chmod',
+			{ path: 'c', mode: '0700', recursive: true })).status, 200);
+		assert.equal((await sandbox.exec('stat -c %a c/e/f d/e/f'))
+			.stdout, '700\n644\n');
+		assert.equal((await api(sandbox, 'chmod',
+			{ path: 'c', mode: 'rwx' })).status, 400);
+	});
+
+test('a bulk write tells the result of each file', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+
+	await sandbox.mkdir('dir');
+	const { status, json } = await api(sandbox, 'write-files', { files: [
+		{ path: 'a/1', content: 'one' },
+		{ path: 'dir', content: 'x' },
+		{ path: 'b', content: 'AP8=', encoding: 'base64', mode: '0755' },
+		{ path: 'c', content: '*', encoding: 'base64' },
+		{ path: 'd', content: '', mode: '9' },
+	] });
+	assert.equal(status, 200);
+	assert.equal(json.success, false);
+	assert.deepEqual(json.files.map((f) => [f.path, f.success,
+		f.size ?? f.error.code]), [
+		['a/1', true, 3], ['dir', false, 'IS_DIRECTORY'], ['b', true, 2],
+		['c', false, 'VALIDATION_FAILED'],
+		['d', false, 'VALIDATION_FAILED'],
+	]);
+	assert.equal((await sandbox.exec('stat -c "%a %s" b')).stdout,
+		'755 2\n');
+	const many = await api(sandbox, 'write-files', { files:
+		Array.from({ length: 200 }, (_, i) =>
+			({ path: `m/${i}`, content: `${i}` })) });
+	assert.equal(many.json.success, true);
+	assert.equal((await sandbox.listFiles('m')).count, 200);
+	assert.equal((await api(sandbox, 'write-files', { files: [] })).status,
+		400);
+});

@@ -39,6 +39,14 @@ const BODIES = {
 	'api/mkdir': { path: '/workspace/touched' },
 	'api/list-files': { path: '/workspace' },
 	'api/exists': { path: '/workspace/kept' },
+	'api/write-files': {
+		files: [{ path: '/workspace/touched', content: 'x' }],
+	},
+	'api/stat': { path: '/workspace/kept' },
+	'api/copy': {
+		sourcePath: '/workspace/kept', destinationPath: '/workspace/x',
+	},
+	'api/chmod': { path: '/workspace/kept', mode: '0700' },
 	'api/git/checkout': { repoUrl: '/workspace/kept' },
 };
 

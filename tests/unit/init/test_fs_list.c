@@ -112,6 +112,84 @@ static void a_link_asked_for_is_followed(void **state)
 	assert_string_equal(l.entry[0].path, "z");
 }
 
+/* All pages of so many, as one text of paths. */
+static void pages(struct fs_unit *u, const char *max, char *out, size_t size)
+{
+	char after[4096] = "";
+	struct listing l;
+	size_t used = 0;
+
+	out[0] = '\0';
+	do {
+		fs_unit_run(u, "list", ".", "1", "1", max, after);
+		parse(u, &l);
+		assert_int_equal(l.end.status, FS_OK);
+		for (size_t i = 0; i < l.n; i++) {
+			used += (size_t)snprintf(out + used, size - used,
+						 "%s\n", l.entry[i].path);
+			assert_true(used < size);
+			snprintf(after, sizeof(after), "%s", l.entry[i].path);
+		}
+		assert_true(!l.end.truncated || l.n > 0);
+	} while (l.end.truncated);
+}
+
+static void pages_of_any_size_make_the_whole(void **state)
+{
+	struct fs_unit *u = *state;
+	char whole[4096], paged[4096], max[8];
+
+	make_some();
+	assert_int_equal(system("mkdir -p b/sub/deep b-x bb; touch b/sub/f "
+				"b/sub/deep/g b-x/y bb/z; mkdir empty"),
+			 0);
+	pages(u, "60", whole, sizeof(whole));
+	assert_non_null(strstr(whole, "b/sub/deep/g\n"));
+	for (int n = 1; n < 25; n++) {
+		snprintf(max, sizeof(max), "%d", n);
+		pages(u, max, paged, sizeof(paged));
+		assert_string_equal(paged, whole);
+	}
+}
+
+static void a_list_goes_on_behind_what_is_gone(void **state)
+{
+	struct fs_unit *u = *state;
+	struct listing l;
+
+	make_some();
+	fs_unit_run(u, "list", ".", "1", "0", "9", "b/aa/x");
+	parse(u, &l);
+	assert_int_equal(l.n, 3);
+	assert_string_equal(l.entry[0].path, "b/z");
+	fs_unit_run(u, "list", ".", "0", "0", "9", "bb");
+	parse(u, &l);
+	assert_int_equal(l.n, 2);
+	assert_string_equal(l.entry[0].path, "c");
+	fs_unit_run(u, "list", ".", "0", "0", "9", "z");
+	parse(u, &l);
+	assert_int_equal(l.n, 0);
+	assert_false(l.end.truncated);
+}
+
+/* The first in order, whatever the directory's own order is. */
+static void a_large_directory_is_paged_in_order(void **state)
+{
+	struct fs_unit *u = *state;
+	struct listing l;
+
+	assert_int_equal(system("seq -w 0 9999 | xargs touch"), 0);
+	fs_unit_run(u, "list", ".", "0", "0", "5", "");
+	parse(u, &l);
+	assert_int_equal(l.n, 5);
+	assert_true(l.end.truncated);
+	assert_string_equal(l.entry[4].path, "0004");
+	fs_unit_run(u, "list", ".", "0", "0", "5", "9996");
+	parse(u, &l);
+	assert_int_equal(l.n, 3);
+	assert_false(l.end.truncated);
+}
+
 static void a_capped_listing_says_so(void **state)
 {
 	struct fs_unit *u = *state;
@@ -187,6 +265,9 @@ int main(void)
 	    FS_CASE(recursive_goes_below_but_not_through_links),
 	    FS_CASE(a_hidden_directory_asked_for_is_listed),
 	    FS_CASE(a_link_asked_for_is_followed),
+	    FS_CASE(pages_of_any_size_make_the_whole),
+	    FS_CASE(a_list_goes_on_behind_what_is_gone),
+	    FS_CASE(a_large_directory_is_paged_in_order),
 	    FS_CASE(a_capped_listing_says_so),
 	    FS_CASE(a_file_or_nothing_cannot_be_listed),
 	    FS_CASE(a_closed_directory_is_skipped_and_said),
