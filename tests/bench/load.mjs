@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-import { findProcesses, findPrograms, keepersOf, parentOf } from
+import { findProcesses, findPrograms, initsOf, keepersOf, parentOf } from
 	'../e2e/lib/hostproc.mjs';
 import * as server from '../e2e/lib/server.mjs';
 import { quantile } from './bench.mjs';
@@ -27,9 +27,6 @@ function ticksOf(pid) {
 	return { own: user + system, children: childUser + childSystem };
 }
 
-const inCgroup = (pid, id) =>
-	readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(id);
-
 /** `{group: pids}` of the stack on ${data}, and of the sandbox ${id}. */
 function groupsOf(data, id) {
 	const ours = (words) => words.includes(data);
@@ -44,8 +41,7 @@ function groupsOf(data, id) {
 		recorder: findProcesses('warren-recorder', ours),
 		broker: findPrograms('warrend', ours),
 		keeper: keepersOf(id),
-		init: findProcesses('warren-init').filter(
-			(pid) => inCgroup(pid, id)),
+		init: initsOf(id),
 	};
 }
 

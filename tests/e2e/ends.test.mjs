@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 import { parseSSEStream } from '../../clients/js/index.js';
-import { findProcesses } from './lib/hostproc.mjs';
+import { initsOf } from './lib/hostproc.mjs';
 import { open, timed, until, useStack, within } from './stack.mjs';
 
 const stack = useStack();
@@ -317,8 +317,7 @@ test('a kill whose end is not seen says still_running',
 		const sandbox = stack.sandbox(t);
 		const started = await sandbox.startProcess('sleep 600');
 		const { id } = await sandbox.getInfo();
-		const [init] = findProcesses('warren-init').filter((pid) =>
-			readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(id));
+		const [init] = initsOf(id);
 
 		if (init === undefined)
 			return t.skip('the sandbox is on another machine');

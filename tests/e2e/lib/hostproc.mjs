@@ -46,6 +46,18 @@ export const keepersOf = (sandboxId) =>
 	findProcesses('warren-keeper',
 		(words) => words.some((word) => word.includes(sandboxId)));
 
+function cgroupsOf(pid) {
+	try {
+		return readFileSync(`/proc/${pid}/cgroup`, 'utf8');
+	} catch {
+		return '';
+	}
+}
+
+/** PID 1 of a sandbox, as the host numbers it. */
+export const initsOf = (sandboxId) => findProcesses('warren-init')
+	.filter((pid) => cgroupsOf(pid).includes(sandboxId));
+
 export function isAlive(pid) {
 	try {
 		process.kill(pid, 0);
