@@ -1,16 +1,16 @@
 /**
- * tests/bench/run [--n N] [--only TEXT] [--json]
+ * tests/bench/run [--n N] [--only TEXT] [--ipykernel | --pool] [--json]
  * Measures every row beside its floor, one after the other N times over, and
  * prints one table.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import * as server from '../e2e/lib/server.mjs';
 import { DirectProxy, SpawnFloor } from './floors.mjs';
-import { rows } from './rows.mjs';
+import { ipykernelRows, poolRows, rows } from './rows.mjs';
 import { Service } from './service.mjs';
 
 const LEAST = 50;
@@ -62,10 +62,22 @@ async function measure(opened, n) {
 		process.stderr.write('\r\x1b[K');
 }
 
-async function openRows(bench, only) {
+/** A stack with spare kernels; without --pool any will do. */
+async function findStack(pool) {
+	if (!pool || process.env.WARREN_URL)
+		return server.find();
+	const data = await server.makeDataDir();
+
+	await writeFile(path.join(data, 'warren.ini'),
+		'[pool]\npython = 1\njavascript = 1\n');
+	return { own: true,
+		...await server.start({ port: await server.freePort(), data }) };
+}
+
+async function openRows(bench, all, only) {
 	const opened = [];
 
-	for (const Row of rows.filter(({ label }) => label.includes(only))) {
+	for (const Row of all.filter(({ label }) => label.includes(only))) {
 		const row = new Row(bench);
 		await row.open();
 		opened.push({ row, Row, ours: [], floor: [] });
@@ -113,6 +125,8 @@ function options(argv) {
 		options: {
 			n: { type: 'string', default: String(LEAST) },
 			only: { type: 'string', default: '' },
+			ipykernel: { type: 'boolean', default: false },
+			pool: { type: 'boolean', default: false },
 			json: { type: 'boolean', default: false },
 		},
 	});
@@ -124,14 +138,15 @@ function options(argv) {
 }
 
 export async function main(argv) {
-	const { n, only, json } = options(argv);
-	const stack = await server.find();
+	const { n, only, json, ipykernel, pool } = options(argv);
+	const stack = await findStack(pool);
+	const all = ipykernel ? ipykernelRows : pool ? poolRows : rows;
 	const dir = await mkdtemp(path.join(os.tmpdir(), 'warren-bench-'));
 	const bench = new Bench(stack, dir);
 	let opened = [];
 
 	try {
-		opened = await openRows(bench, only);
+		opened = await openRows(bench, all, only);
 		await measure(opened, n);
 		const lines = opened.map(summary);
 		console.log(json ? JSON.stringify(lines) : table(lines));

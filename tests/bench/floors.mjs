@@ -81,6 +81,22 @@ export class PythonFloor {
 	}
 }
 
+/** ipykernel, as notebooks have it; see bare_ipykernel.py. */
+export class IpykernelFloor {
+	#program = new LineProgram('/usr/bin/python3',
+		['-I', here('bare_ipykernel.py')]);
+
+	/** Milliseconds of ${code} in a "new" kernel, or a "run" in one. */
+	async measure(what, code) {
+		return Number(await this.#program.ask(
+			`${what} ${code.replaceAll('\n', '\\n')}`));
+	}
+
+	close() {
+		this.#program.close();
+	}
+}
+
 const CONF = (dir, port, app) => `
 daemon off;
 worker_processes 2;

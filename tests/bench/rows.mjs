@@ -9,10 +9,12 @@ import { readFileSync } from 'node:fs';
 
 import { timed, until } from '../e2e/lib/wait.mjs';
 import { Connection } from './connection.mjs';
-import { fileFloor, PythonFloor, SpawnFloor } from './floors.mjs';
+import { fileFloor, IpykernelFloor, PythonFloor, SpawnFloor }
+	from './floors.mjs';
 
 const PORT = 8700;
 const BATCH = 200;
+const REFILL_MS = 150;
 const PARALLEL = 16;
 const MIB_TEXT = 'x'.repeat(1 << 20);
 const PLOT = 'import matplotlib.pyplot as plt\n' +
@@ -235,6 +237,74 @@ class WarmRun extends Warm {
 	}
 }
 
+/** The same beside ipykernel: what notebooks and most sandboxes run. */
+const besideIpykernel = (Row, label, code = Row.code) =>
+	class extends Row {
+		static label = label;
+		static floorLabel = 'ipykernel by jupyter_client';
+
+		async open() {
+			await super.open();
+			this.ipykernel = new IpykernelFloor();
+		}
+
+		floor() {
+			return this.ipykernel.measure('new', code);
+		}
+
+		async close() {
+			this.ipykernel.close();
+			await super.close();
+		}
+	};
+
+class WarmIpykernel extends Warm {
+	static label = 'runCode in a warm context, beside ipykernel';
+	static floorLabel = 'ipykernel by jupyter_client, a warm one';
+	static target = 2;
+	static code = '1 + 1';
+	static expected = /"text":\s*"2"/;
+
+	async open() {
+		await super.open();
+		this.ipykernel = new IpykernelFloor();
+		this.context = await this.sandbox.newContext('python');
+	}
+
+	ours() {
+		const { code, expected } = this.constructor;
+
+		return msOf(() => this.sandbox.run(this.context, code, expected));
+	}
+
+	floor() {
+		return this.ipykernel.measure('run', this.constructor.code);
+	}
+
+	async close() {
+		this.ipykernel.close();
+		await super.close();
+	}
+}
+
+class SecondPlot extends WarmIpykernel {
+	static label = 'second plot in a context, beside ipykernel';
+	static target = 90;
+	static code = `%matplotlib inline\n${PLOT}`;
+	static expected = /"png":\s*"iVBOR/;
+}
+
+/** Out of the pool: once another waits again, which is not timed. */
+const outOfPool = (Row, label) => class extends Row {
+	static label = label;
+	static target = 4;
+
+	async ours() {
+		await new Promise((done) => setTimeout(done, REFILL_MS));
+		return super.ours();
+	}
+};
+
 /** Rows over one server inside and the same one outside. */
 class Preview extends Warm {
 	static label = 'preview, 1 KiB';
@@ -314,3 +384,21 @@ class File extends Warm {
 export const rows = [Ping, Exec, ExecSession, Output, Create, NewContext, NewNodeContext,
 	WarmRun, FirstTable, FirstPlot,
 	Preview, PreviewLarge, PreviewBatch, File];
+
+/** With --ipykernel: it takes a second for each kernel. */
+export const ipykernelRows = [
+	besideIpykernel(NewContext, 'new Python context, beside ipykernel'),
+	WarmIpykernel,
+	besideIpykernel(FirstTable,
+		'new context to first DataFrame, beside ipykernel'),
+	besideIpykernel(FirstPlot,
+		'new context to first plot, beside ipykernel',
+		`%matplotlib inline\n${PLOT}`),
+	SecondPlot,
+];
+
+/** With --pool, on a stack that has one. */
+export const poolRows = [
+	outOfPool(NewContext, 'Python context out of the pool'),
+	outOfPool(NewNodeContext, 'JavaScript context out of the pool'),
+];

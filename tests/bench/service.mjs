@@ -88,6 +88,10 @@ class Sandbox {
 		return this.#post('ports', { port });
 	}
 
+	async status() {
+		return JSON.parse(await this.#connection.send('GET', this.#path));
+	}
+
 	destroy() {
 		return this.#connection.send('DELETE', this.#path);
 	}
