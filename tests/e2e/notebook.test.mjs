@@ -216,6 +216,8 @@ unicodedata.normalize("NFD", "é").encode()`,
 				{ out: 'from bash 2\n' }],
 			['%env STAGE=test\nimport os; os.environ["STAGE"]',
 				{ out: 'env: STAGE=test\n', text: "'test'" }],
+			['%cd /tmp', { out: '/tmp\n' }],
+			['os.getcwd()', { text: "'/tmp'" }],
 		],
 		'errors and what comes after': [
 			['values = [1, 2]\nvalues[5]',

@@ -451,6 +451,36 @@ print(In, Out, [n for n in dir() if not n.startswith("_")])`,
 				assert.equal(printed, expected);
 		});
 
+	test('a collection copies little of what it shares', limit, async (t) => {
+		if (stack.noOperator)
+			return t.skip(stack.noOperator);
+		const sandbox = stack.sandbox(t);
+		const context = await forked(sandbox, 'python');
+		const { id } = (await stack.call('GET',
+			`/v1/sandboxes/${sandbox.name}`)).json;
+
+		await out(sandbox, context, 'import gc; gc.collect(0)');
+		const before = charged(id);
+		await out(sandbox, context, 'gc.collect()');
+		assert.ok(charged(id) - before < 8 * MIB,
+			`${(charged(id) - before) / MIB} MiB`);
+	});
+
+	test('a zygote\'s memory is on huge pages', limit, async (t) => {
+		if (stack.noOperator)
+			return t.skip(stack.noOperator);
+		const sandbox = stack.sandbox(t);
+
+		await forked(sandbox, 'python');
+		if (/\[never\]/.test(readFileSync(
+			'/sys/kernel/mm/transparent_hugepage/enabled', 'utf8')))
+			return t.skip('this machine has none');
+		const [pid] = zygotesOf('python3');
+		const huge = /^AnonHugePages:\s+(\d+) kB$/m.exec(readFileSync(
+			`/proc/${pid}/smaps_rollup`, 'utf8'));
+		assert.ok(Number(huge[1]) > 16 << 10, huge[0]);
+	});
+
 	test('fonts are found', limit, async (t) => {
 		const sandbox = stack.sandbox(t);
 		const context = await forked(sandbox, 'python');
