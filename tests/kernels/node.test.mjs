@@ -145,7 +145,8 @@ for (const language of ['javascript', 'typescript'])
 		it('reports it on stderr while idle', async () => {
 			kernel.idle = '';
 			await good('setTimeout(() => { throw new Error("idle") }, 30); 0');
-			await sleep(150);
+			for (let i = 0; i < 500 && !/Error: idle/.test(kernel.idle); i++)
+				await sleep(10);
 			assert.match(kernel.idle, /Error: idle/);
 			assert.equal(text(await good('1 + 1')), '2');
 		});

@@ -320,7 +320,9 @@ describe('python', { timeout: 120000 }, () => {
 			assert.deepEqual(run.events.map((each) => each.type),
 				['result', 'result', 'done']);
 			isPng(pngs(run)[0]);
-			assert.equal(run.results[0].chart, undefined);
+			assert.equal(run.results[0].chart.type, 'heatmap');
+			assert.deepEqual(run.results[0].chart.elements[0].x,
+				['1958', '1959', '1960']);
 			assert.equal(run.results[1].mime['application/json'][1958].Jan,
 				174);
 			assert.match(run.results[1].mime['text/plain'], /^\{1958: \{/);

@@ -129,16 +129,16 @@ static void run_say_begin(struct kernel *k)
 	    json_object_get_string(json_object_object_get(json, "code")));
 	char head[64];
 
-	snprintf(head, sizeof(head), "{ __w_begin %lld %s ",
-		 (long long)k->count, pieces ? "pieces" : "whole");
+	snprintf(head, sizeof(head), "__w_begin %lld %s ", (long long)k->count,
+		 pieces ? "pieces" : "whole");
 	shell_add(&k->shell, head);
 	v = json_object_object_get(json, "cwd");
 	shell_add_quoted(&k->shell, v == NULL ? "" : json_object_get_string(v));
 	v = json_object_object_get(json, "env");
 	if (v != NULL)
 		run_env(&k->shell, v);
-	shell_add(&k->shell, "; } 2>/dev/null || :");
-	shell_say(&k->shell);
+	if (!shell_begin(&k->shell))
+		_exit(1);
 }
 
 static void run_say_done(struct kernel *k)

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,7 +45,12 @@ static bool shell_files(struct shell *sh)
 	    !shell_place(memfd_create("cell", MFD_CLOEXEC), SHELL_FD_PIECES) ||
 	    !shell_place(memfd_create("errors", MFD_CLOEXEC),
 			 SHELL_FD_ERRORS) ||
-	    pipe2(told, O_CLOEXEC) < 0 || !shell_place(told[1], SHELL_FD_TOLD))
+	    !shell_place(memfd_create("begin", MFD_CLOEXEC), SHELL_FD_BEGIN) ||
+	    /* the rest of a cut line may be their name: no program */
+	    fchmod(SHELL_FD_WHOLE, 0600) < 0 ||
+	    fchmod(SHELL_FD_PIECES, 0600) < 0 ||
+	    fchmod(SHELL_FD_BEGIN, 0600) < 0 || pipe2(told, O_CLOEXEC) < 0 ||
+	    !shell_place(told[1], SHELL_FD_TOLD))
 		return false;
 	sh->told = told[0];
 	return true;
@@ -174,12 +180,33 @@ void shell_add_quoted(struct shell *sh, const char *text)
 
 void shell_say(struct shell *sh)
 {
+	/* An interrupt that waits takes the first character it meets. */
+	static const char blank[] = "    \n        ";
+
+	if (buf_ok(&sh->line) && !write_all(sh->in, blank, sizeof(blank) - 1))
+		sh->line.len = 0;
 	buf_addc(&sh->line, '\n');
 	/* a shell that is gone is seen by its SIGCHLD */
 	if (buf_ok(&sh->line) &&
 	    !write_all(sh->in, sh->line.data, sh->line.len))
 		sh->line.len = 0;
 	buf_reset(&sh->line);
+}
+
+bool shell_begin(struct shell *sh)
+{
+	char line[96];
+	bool ok = buf_ok(&sh->line) &&
+		  shell_file(SHELL_FD_BEGIN, "", buf_str(&sh->line),
+			     sh->line.len, "\n");
+
+	buf_reset(&sh->line);
+	snprintf(line, sizeof(line),
+		 "{ . /proc/%d/fd/%d; } 2>/dev/null || :", (int)getpid(),
+		 SHELL_FD_BEGIN);
+	shell_add(sh, line);
+	shell_say(sh);
+	return ok;
 }
 
 /* ---- what is told ---- */

@@ -13,6 +13,7 @@
 #define SHELL_FD_PIECES 5 /* the cell as it is */
 #define SHELL_FD_ERRORS 6 /* what bash says of a cell that cannot run */
 #define SHELL_FD_TOLD 7   /* a pipe: what the shell tells */
+#define SHELL_FD_BEGIN 8  /* how a run begins */
 
 struct shell {
 	pid_t pid;
@@ -41,12 +42,15 @@ void shell_errors(struct buf *out);
 
 /**
  * shell_add(sh, text), shell_add_quoted(sh, text), shell_say(sh):
- * Build a line of input and send it.
- * Blocks: until the shell read it, if it is longer than a pipe holds.
+ * Build a line of input and send it. An interrupt may throw the first part of
+ * a line away and leave the rest: so none has quotes, but for the first.
  */
 void shell_add(struct shell *sh, const char *text);
 void shell_add_quoted(struct shell *sh, const char *text);
 void shell_say(struct shell *sh);
+
+/** shell_begin(sh): Put the line into SHELL_FD_BEGIN, and say that. */
+bool shell_begin(struct shell *sh);
 
 /** shell_fill(sh): Read what the shell told; false when there is none. */
 bool shell_fill(struct shell *sh);
