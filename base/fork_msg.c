@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -51,11 +52,53 @@ static enum err fork_send(int fd, const struct fork_req *req,
 	return ERR_NONE;
 }
 
+/* Room for one descriptor beside a reply. */
+union fork_control {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+void fork_reply_send(int fd, const struct fork_reply *r, int listener)
+{
+	union fork_control control = {
+	    .head = {.cmsg_level = SOL_SOCKET,
+		     .cmsg_type = SCM_RIGHTS,
+		     .cmsg_len = CMSG_LEN(sizeof(int))}};
+	struct fork_reply copy = *r;
+	struct iovec v = {.iov_base = &copy, .iov_len = sizeof(copy)};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+
+	if (listener >= 0) {
+		memcpy(CMSG_DATA(&control.head), &listener, sizeof(listener));
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+	}
+	sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static bool reply_receive(int fd, struct fork_reply *r, int *listener)
+{
+	union fork_control control;
+	struct iovec v = {.iov_base = r, .iov_len = sizeof(*r)};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
+
+	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
+	    c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(listener, CMSG_DATA(c), sizeof(int));
+	return n == sizeof(*r) && r->magic == FORK_MAGIC && r->err <= ERR_GONE;
+}
+
 enum err fork_call(const char *run_dir, struct fork_req *req,
-		   const int fds[FORK_FDS], int64_t deadline_ms, uint32_t *pid,
-		   struct errinfo *e)
+		   const int fds[FORK_FDS], int64_t deadline_ms,
+		   struct fork_done *out, struct errinfo *e)
 {
 	OWN(own_fd) int fd = -1;
+	OWN(own_fd) int listener = -1;
 	struct fork_reply reply;
 	struct pollfd p;
 	enum err r = fork_connect(run_dir, &fd, e);
@@ -73,12 +116,11 @@ enum err fork_call(const char *run_dir, struct fork_req *req,
 		if (errno != EINTR)
 			return err_set(e, ERR_IO, errno, "poll");
 	}
-	if (recv(fd, &reply, sizeof(reply), 0) != sizeof(reply) ||
-	    reply.magic != FORK_MAGIC || reply.err > ERR_GONE)
+	if (!reply_receive(fd, &reply, &listener))
 		return err_set(e, ERR_PEER, 0, "broker's answer");
 	if (reply.err != ERR_NONE)
 		return err_set(e, (enum err)reply.err, 0,
 			       "not forked (step %u)", reply.step);
-	*pid = reply.pid;
+	*out = (struct fork_done){reply.pid, STEAL_FD(listener)};
 	return ERR_NONE;
 }

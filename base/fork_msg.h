@@ -30,20 +30,30 @@ struct fork_reply {
 	uint32_t step;
 };
 
+/* What came of it. The answer brings the listener along. */
+struct fork_done {
+	uint32_t pid;
+	int listener; /* of its filter, for init to serve; -1: it has none */
+};
+
 _Static_assert(sizeof(struct fork_req) == 88, "fixed size");
 _Static_assert(sizeof(struct fork_reply) == 16, "fixed size");
 
 /**
- * fork_call(run_dir, req, fds, deadline_ms, pid, e):
+ * fork_call(run_dir, req, fds, deadline_ms, out, e):
  * Ask and wait for the answer; magic is filled in here. The process is in
  * the sandbox and confined when this returns, in none of init's cgroups yet.
- * Owns: ${fds} stay the caller's. Errors: ERR_NOT_FOUND (no broker),
+ * Owns: ${fds} stay the caller's, ${out}'s listener is it, too.
+ * Errors: ERR_NOT_FOUND (no broker),
  * ERR_STATE (no such sandbox runs, or no zygote is ready), ERR_LIMIT
  * (processes), ERR_IO, ERR_TIMEOUT.
  * Blocks: until the deadline (monotonic ms). Threads: any.
  */
 FALLIBLE enum err fork_call(const char *run_dir, struct fork_req *req,
 			    const int fds[FORK_FDS], int64_t deadline_ms,
-			    uint32_t *pid, struct errinfo *e);
+			    struct fork_done *out, struct errinfo *e);
+
+/** fork_reply_send(fd, r, listener): The broker's answer; without waiting. */
+void fork_reply_send(int fd, const struct fork_reply *r, int listener);
 
 #endif

@@ -10,6 +10,7 @@
  *           fds: stdin, stdout, stderr[, what becomes fd 3]
  *  ADOPT    u32 pid: a child of init that a zygote forked is an execution
  *           from now on; answered as SPAWN
+ *           fd, or none: the listener of its filter (init_calls.h)
  *  SIGNAL   u32 signal, u8 all (0: the main process, 1: its whole cgroup);
  *           tag 0: to what is left of executions that ended
  *
@@ -20,6 +21,7 @@
  *  EXITED   u8 signalled, u32 status (exit code or signal), u8 empty (1:
  *           nothing that the execution started is left)
  *  EMPTY    what was left after EXITED is gone now
+ *  CALLS    call_counts (call_denial.h): have risen; a few times a second
  */
 #ifndef BASE_INIT_MSG_H
 #define BASE_INIT_MSG_H
@@ -32,7 +34,8 @@ enum init_msg {
 	IM_SPAWNED,
 	IM_FAILED,
 	IM_EXITED,
-	IM_EMPTY
+	IM_EMPTY,
+	IM_CALLS
 };
 
 enum init_user { INIT_USER_ROOT = 0, INIT_USER_SANDBOX = 1 };
@@ -52,6 +55,7 @@ enum init_step {
 #define INIT_SANDBOX_UID 1000
 #define INIT_FD_KEEPER 3 /* the socket to the keeper */
 #define INIT_FD_CGROUP 4 /* the sandbox's own v2 directory */
+#define INIT_FD_CALLS 5  /* the listener of the filter, or /dev/null */
 #define INIT_PAYLOAD_MAX (16U << 20)
 
 #endif

@@ -20,6 +20,7 @@
  *  FORKED   str id, u32 pid (as seen inside): a zygote forked the kernel with
  *           the descriptors of FDS -> STARTED | REFUSED (forgotten then);
  *           pid 0: it could not, forget it -> OK
+ *           fd, or none: the listener of its filter
  *  RUN      str kernel id, str run id, u32 flags, u64 timeout_ms,
  *           u64 ring_bytes, bytes json (the kernel's RUN payload)
  *           -> STARTED | REFUSED; then EVENTs if KF_ATTACH
@@ -50,6 +51,7 @@
  *  SESSION_END  str id, u32 grace_ms: kill what it runs -> OK | REFUSED
  *  SESSION_LIST -> SESSION for each, then OK
  *  SESSION_GET str id -> SESSION | REFUSED
+ *  CALLS    -> CALLS_ARE
  *  PORT_CHECK  u16 port, u8 http (0: a connection is enough), u32 wait_ms,
  *           str path -> PORT_IS
  *
@@ -69,6 +71,7 @@
  *  USAGE_IS u64 disk used, limit (bytes), u64 inodes used, limit,
  *           u64 memory used, limit (bytes), u64 pids used, limit
  *  SESSION  str id, u8 busy, i64 created_ms, str cwd
+ *  CALLS_ARE  call_counts (call_denial.h)
  *  STRAYS   u32 ended executions of which something was left
  *  PORT_IS  u8 open, u16 HTTP status (0: none)
  *
@@ -113,6 +116,7 @@ enum keeper_msg {
 	KM_SESSION_GET,
 	KM_PORT_CHECK,
 	KM_KILL_STRAYS,
+	KM_CALLS,
 	KM_STARTED = 0x81,
 	KM_REFUSED,
 	KM_ATTACHED,
@@ -125,7 +129,8 @@ enum keeper_msg {
 	KM_SESSION,
 	KM_FDS,
 	KM_PORT_IS,
-	KM_STRAYS
+	KM_STRAYS,
+	KM_CALLS_ARE
 };
 
 enum keeper_flag {

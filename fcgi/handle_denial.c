@@ -1,10 +1,11 @@
 /*
- * What was refused to a sandbox. Calls that the sandbox's system call filter
- * answers with an error are not among it: the kernel does not count them.
+ * What was refused to a sandbox. Of the system calls that its filter answers
+ * with an error those of base/call_denial.def are among it.
  */
 #include <stdio.h>
 
 #include "base/broker_msg.h"
+#include "base/call_denial.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
@@ -49,6 +50,34 @@ static enum err denial_network(struct request *rq, struct errinfo *e)
 	return r;
 }
 
+/* The same for system calls, which the keeper knows of. */
+static enum err denial_calls(struct request *rq, struct errinfo *e)
+{
+	OWN(link_close) struct link l = LINK_INIT;
+	struct wire_msg *m = NULL;
+	struct call_counts got;
+	enum err r = link_open(rq, LINK_LIVE, &l, e);
+
+	if (r == ERR_GONE || r == ERR_NOT_FOUND)
+		return ERR_NONE;
+	if (r == ERR_NONE)
+		r = link_call(&l, KM_CALLS, NULL, &m, e);
+	if (r == ERR_NONE)
+		r = call_counts_get(m, &got, e);
+	for (int i = 0; r == ERR_NONE && i < CALL_COUNT; i++) {
+		struct node_denial d = {.count = got.of[i].count,
+					.last_ms = got.of[i].last_ms};
+
+		if (d.count == 0)
+			continue;
+		snprintf(d.what, sizeof(d.what), "%s",
+			 call_denial_word((enum call_denial)i));
+		snprintf(d.policy, sizeof(d.policy), "seccomp");
+		r = node_denial_seen(rq->store, rq->sandbox.id, &d, e);
+	}
+	return r;
+}
+
 enum err denial_list(struct request *rq, struct errinfo *e)
 {
 	OWN(node_denial_list_free) struct node_denial_list rows = {.n = 0};
@@ -58,6 +87,8 @@ enum err denial_list(struct request *rq, struct errinfo *e)
 
 	if (r == ERR_NONE && denial_network(rq, &why) != ERR_NONE)
 		log_err("refusals of the network", &why);
+	if (r == ERR_NONE && denial_calls(rq, &why) != ERR_NONE)
+		log_err("refused system calls", &why);
 	if (r == ERR_NONE)
 		r = node_denial_list(rq->store, rq->sandbox.id, &rows, e);
 	if (r != ERR_NONE)

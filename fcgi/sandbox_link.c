@@ -338,7 +338,8 @@ static bool link_is_answer(uint16_t type)
 {
 	return type == KM_STARTED || type == KM_ATTACHED || type == KM_ITEM ||
 	       type == KM_OK || type == KM_FDS || type == KM_USAGE_IS ||
-	       type == KM_SESSION || type == KM_PORT_IS || type == KM_STRAYS;
+	       type == KM_SESSION || type == KM_PORT_IS || type == KM_STRAYS ||
+	       type == KM_CALLS_ARE;
 }
 
 enum err link_call_fds(struct link *l, enum keeper_msg type,

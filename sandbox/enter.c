@@ -18,6 +18,7 @@
 #include "base/init_msg.h"
 #include "sandbox/enter.h"
 #include "sandbox/fd_check.h"
+#include "sandbox/filter.h"
 #include "sandbox/init_confine.h"
 #include "sandbox/landlock.h"
 #include "sandbox/limits.h"
@@ -32,8 +33,8 @@ _Static_assert(FD_HIGH == 64, "a mask");
 	(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |            \
 	 CLONE_NEWCGROUP)
 
-static struct sock_filter filter[BPF_MAXINSNS];
-static struct sock_fprog program = {.filter = filter};
+static struct sock_filter filters[2 * BPF_MAXINSNS];
+static struct sock_fprog plain, counting;
 static int own_pid_ns = -1;
 
 static uint64_t kept; /* see enter_keep() */
@@ -74,20 +75,29 @@ static void drop_fds(void)
 	nfds = 0;
 }
 
+static bool read_filters(void)
+{
+	struct zygote_filters head;
+	size_t n;
+
+	if (pread(ZYGOTE_FD_FILTER, &head, sizeof(head), 0) != sizeof(head) ||
+	    head.plain == 0 || head.plain > BPF_MAXINSNS ||
+	    head.counting == 0 || head.counting > BPF_MAXINSNS)
+		return false;
+	n = (head.plain + head.counting) * sizeof(filters[0]);
+	if (pread(ZYGOTE_FD_FILTER, filters, n, sizeof(head)) != (ssize_t)n)
+		return false;
+	plain = (struct sock_fprog){.len = (unsigned short)head.plain,
+				    .filter = filters};
+	counting = (struct sock_fprog){.len = (unsigned short)head.counting,
+				       .filter = filters + head.plain};
+	return true;
+}
+
 EXPORT int enter_open(void)
 {
-	struct stat st;
-	ssize_t n;
-
-	if (fcntl(ZYGOTE_FD_BROKER, F_SETFD, FD_CLOEXEC) < 0 ||
-	    fstat(ZYGOTE_FD_FILTER, &st) < 0 || st.st_size <= 0 ||
-	    (size_t)st.st_size > sizeof(filter) ||
-	    (size_t)st.st_size % sizeof(filter[0]) != 0)
+	if (fcntl(ZYGOTE_FD_BROKER, F_SETFD, FD_CLOEXEC) < 0 || !read_filters())
 		return -1;
-	n = pread(ZYGOTE_FD_FILTER, filter, (size_t)st.st_size, 0);
-	if (n != st.st_size)
-		return -1;
-	program.len = (unsigned short)((size_t)n / sizeof(filter[0]));
 	close(ZYGOTE_FD_FILTER);
 	own_pid_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
 	/* Its memory is nobody's to read, nor that of its children. */
@@ -187,8 +197,38 @@ static bool arrange_fds(void)
 	       fd_check_own(FD_CHECK_FIRST(KERNEL_FDS + 1) | kept, false);
 }
 
+/* The listener of our filter is init's to serve; until it does, nothing here
+ * makes a call that it is asked about. */
+static bool hand_over(int listener)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {.head = {.cmsg_level = SOL_SOCKET,
+			      .cmsg_type = SCM_RIGHTS,
+			      .cmsg_len = CMSG_LEN(sizeof(int))}};
+	struct zygote_say s = {.magic = ZYGOTE_MAGIC,
+			       .what = ZYGOTE_LISTENER,
+			       .serial = request.serial};
+	struct iovec v = {.iov_base = &s, .iov_len = sizeof(s)};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	bool sent;
+
+	if (listener < 0)
+		return true;
+	memcpy(CMSG_DATA(&control.head), &listener, sizeof(listener));
+	sent = sendmsg(ZYGOTE_FD_BROKER, &m, MSG_NOSIGNAL) == sizeof(s);
+	close(listener);
+	return sent;
+}
+
 static enum zygote_step enter(void)
 {
+	int listener;
+
 	for (int i = ZYGOTE_FDS_MIN - 1; i < nfds; i++)
 		if (write(fds[i], "0", 1) != 1)
 			return ZYGOTE_STEP_CGROUP;
@@ -204,7 +244,8 @@ static enum zygote_step enter(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    landlock_confine(-1, -1) < 0)
 		return ZYGOTE_STEP_LANDLOCK;
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+	if (filter_load_counting(&counting, &plain, &listener) < 0 ||
+	    !hand_over(listener))
 		return ZYGOTE_STEP_FILTER;
 	setsid();
 	umask(022);

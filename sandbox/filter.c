@@ -33,6 +33,12 @@ static const char *const denied[] = {
 #undef DENY
 };
 
+static const char *const counted[] = {
+#define CALL(name) #name,
+#include "base/call_denial.def"
+#undef CALL
+};
+
 /* Newer than Debian 12's libseccomp: futex_wake, futex_wait, futex_requeue,
  * cachestat, fchmodat2, mseal. Same numbers on all architectures. */
 static const int by_number[] = {451, 452, 454, 455, 456, 462};
@@ -44,6 +50,8 @@ static int add_list(scmp_filter_ctx c, const char *const *names, size_t n,
 		int nr = seccomp_syscall_resolve_name(names[i]);
 		int r;
 
+		if (nr == SCMP_SYS(clone)) /* add_clone() has it */
+			continue;
 		if (nr == __NR_SCMP_ERROR)
 			return -EINVAL; /* a misspelt row */
 		r = seccomp_rule_add(c, action, nr, 0);
@@ -121,7 +129,7 @@ static int add_socket(scmp_filter_ctx c)
 }
 
 /* Any of the NEW* flags is refused; without one it is fork or a thread. */
-static int add_clone(scmp_filter_ctx c)
+static int add_clone(scmp_filter_ctx c, uint32_t no)
 {
 	int r = rule(c, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
 		     &SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEW_ANY, 0));
@@ -130,7 +138,7 @@ static int add_clone(scmp_filter_ctx c)
 		uint64_t bit = UINT64_C(1) << i;
 
 		if ((CLONE_NEW_ANY & bit) != 0)
-			r = rule(c, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+			r = rule(c, no, SCMP_SYS(clone), 1,
 				 &SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit));
 	}
 	return r;
@@ -174,10 +182,10 @@ static int add_limits(scmp_filter_ctx c)
 	return r;
 }
 
-static int add_conditional(scmp_filter_ctx c)
+static int add_conditional(scmp_filter_ctx c, uint32_t no)
 {
 	static const uint64_t personas[] = {0, 8, 0x20000, 0x20008, 0xffffffff};
-	int r = add_clone(c);
+	int r = add_clone(c, no);
 
 	if (r == 0)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone3), 0);
@@ -189,7 +197,8 @@ static int add_conditional(scmp_filter_ctx c)
 	return r != 0 ? r : add_socket(c);
 }
 
-static int build(scmp_filter_ctx c)
+/* ${no}: what is answered to those that are counted. */
+static int build(scmp_filter_ctx c, uint32_t no)
 {
 	int r = seccomp_attr_set(c, SCMP_FLTATR_ACT_BADARCH,
 				 SCMP_ACT_KILL_PROCESS);
@@ -202,12 +211,14 @@ static int build(scmp_filter_ctx c)
 	if (r == 0)
 		r = add_list(c, denied, sizeof(denied) / sizeof(char *),
 			     SCMP_ACT_ERRNO(EPERM));
+	if (r == 0)
+		r = add_list(c, counted, sizeof(counted) / sizeof(char *), no);
 	for (size_t i = 0; i < sizeof(by_number) / sizeof(int) && r == 0; i++)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, by_number[i], 0);
-	return r != 0 ? r : add_conditional(c);
+	return r != 0 ? r : add_conditional(c, no);
 }
 
-enum err filter_compile(struct filter *p, struct errinfo *e)
+static enum err compile(uint32_t no, struct sock_fprog *out, struct errinfo *e)
 {
 	OWN(own_fd) int fd = memfd_create("seccomp", MFD_CLOEXEC);
 	OWN(own_mem) struct sock_filter *f = NULL;
@@ -219,7 +230,7 @@ enum err filter_compile(struct filter *p, struct errinfo *e)
 		seccomp_release(c);
 		return err_set(e, ERR_IO, errno, "seccomp");
 	}
-	r = build(c);
+	r = build(c, no);
 	if (r == 0)
 		r = seccomp_export_bpf(c, fd);
 	seccomp_release(c);
@@ -230,15 +241,28 @@ enum err filter_compile(struct filter *p, struct errinfo *e)
 	f = malloc((size_t)st.st_size);
 	if (f == NULL || pread(fd, f, (size_t)st.st_size, 0) != st.st_size)
 		return err_set(e, ERR_IO, errno, "seccomp program");
-	p->fprog.len = (unsigned short)((size_t)st.st_size / sizeof(*f));
-	p->fprog.filter = STEAL(f);
+	out->len = (unsigned short)((size_t)st.st_size / sizeof(*f));
+	out->filter = STEAL(f);
 	return ERR_NONE;
+}
+
+enum err filter_compile(struct filter *p, struct errinfo *e)
+{
+	enum err r = compile(SCMP_ACT_ERRNO(EPERM), &p->fprog, e);
+
+	if (r != ERR_NONE)
+		return r;
+	r = compile(SCMP_ACT_NOTIFY, &p->counting, e);
+	if (r != ERR_NONE)
+		filter_free(p);
+	return r;
 }
 
 void filter_free(struct filter *p)
 {
 	free(p->fprog.filter);
-	p->fprog.filter = NULL;
+	free(p->counting.filter);
+	p->fprog.filter = p->counting.filter = NULL;
 }
 
 int filter_load(const struct filter *p)

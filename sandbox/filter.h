@@ -8,14 +8,16 @@
 #include "base/err.h"
 
 struct filter {
-	struct sock_fprog fprog; /* filter is ours */
+	struct sock_fprog fprog;    /* filter is ours */
+	struct sock_fprog counting; /* the same, for a listener */
 };
 
 /**
  * filter_compile(p, e):
  * Build the allow list of seccomp.def: what is not listed answers ENOSYS,
  * known-bad calls EPERM, a foreign architecture kills the process. clone3 is
- * let through (init needs it; init's children answer it with ENOSYS).
+ * let through (init needs it; init's children answer it with ENOSYS). Twice:
+ * the second asks a listener about the calls of call_denial.def.
  * Owns: free with filter_free(). Blocks: for a few ms.
  * Errors: ERR_IO (libseccomp or memory).
  */
@@ -25,5 +27,14 @@ void filter_free(struct filter *p);
 /** filter_load(p): Confine this thread; 0, or -1 with errno. Needs
  * no_new_privs. Fit for use between clone and exec. */
 int filter_load(const struct filter *p);
+
+/**
+ * filter_load_counting(counting, plain, listener):
+ * The same with a listener, which must answer EPERM to each call that it is
+ * told of; without one they are ENOSYS. ${listener} is -1, and all as with
+ * filter_load(), where this thread has another's already (EBUSY).
+ */
+int filter_load_counting(const struct sock_fprog *counting,
+			 const struct sock_fprog *plain, int *listener);
 
 #endif

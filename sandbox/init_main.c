@@ -18,6 +18,7 @@
 #include "base/loop.h"
 #include "base/own.h"
 #include "base/wire.h"
+#include "sandbox/init_calls.h"
 #include "sandbox/init_signal.h"
 
 struct init {
@@ -27,6 +28,7 @@ struct init {
 	struct wire_rx rx;
 	struct wire_tx tx;
 	struct init_exec *execs;
+	struct init_calls calls;
 };
 
 /* Without its keeper a sandbox has no purpose: the end of PID 1 ends all. */
@@ -121,7 +123,16 @@ static void init_spawn(struct init *in, const struct wire_msg *msg)
 	init_say(in, IM_SPAWNED, msg->tag, &b);
 }
 
-static void init_adopt(struct init *in, const struct wire_msg *msg)
+static void say_calls(void *arg)
+{
+	struct init *in = arg;
+	OWN(buf_free) struct buf b = BUF_INIT(1024);
+
+	call_counts_put(&b, &in->calls.counts);
+	init_say(in, IM_CALLS, 0, &b);
+}
+
+static void init_adopt(struct init *in, struct wire_msg *msg)
 {
 	struct wire_in w = wire_in(msg);
 	pid_t pid = (pid_t)wire_in_u32(&w);
@@ -141,6 +152,8 @@ static void init_adopt(struct init *in, const struct wire_msg *msg)
 	}
 	*x = (struct init_exec){.tag = msg->tag, .pid = pid, .next = in->execs};
 	in->execs = x;
+	if (msg->nfds == 1)
+		init_calls_listen(&in->calls, STEAL_FD(msg->fds[0]));
 	wire_u32(&b, (uint32_t)pid);
 	init_say(in, IM_SPAWNED, msg->tag, &b);
 }
@@ -281,6 +294,7 @@ int main(void)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	fcntl(INIT_FD_KEEPER, F_SETFD, FD_CLOEXEC);
 	fcntl(INIT_FD_CGROUP, F_SETFD, FD_CLOEXEC);
+	fcntl(INIT_FD_CALLS, F_SETFD, FD_CLOEXEC);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sigemptyset(&all);
@@ -294,6 +308,9 @@ int main(void)
 	    loop_add(&in.loop, &in.keeper, INIT_FD_KEEPER, EPOLLIN, on_keeper,
 		     &in, NULL) != ERR_NONE)
 		init_end("init: cannot start\n");
+	in.calls = (struct init_calls){
+	    .loop = &in.loop, .tell = say_calls, .arg = &in};
+	init_calls_listen(&in.calls, INIT_FD_CALLS);
 	init_say(&in, IM_HELLO, 0, NULL);
 	loop_run(&in.loop);
 	return 0;

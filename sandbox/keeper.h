@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/call_denial.h"
 #include "base/id.h"
 #include "base/keeper_msg.h"
 #include "base/loop.h"
@@ -125,6 +126,7 @@ struct keeper {
 	int null_fd;
 	struct usage_fds usage;
 	struct usage_counts told; /* in ENDs so far */
+	struct call_counts calls; /* refused, as init says */
 	uid_t warren_uid;
 	int64_t since_ms; /* unix: it took its seat */
 	uint32_t next_tag;

@@ -35,22 +35,22 @@ void fork_hand_out(struct exec *x)
 		       clock_mono_ms() + FORK_LIMIT_MS, on_limit, x);
 }
 
-void fork_told(struct exec *x, struct client *c, uint32_t tag, uint32_t pid)
+void fork_told(struct exec *x, struct client *c, struct wire_msg *msg,
+	       uint32_t pid)
 {
-	OWN(buf_free) struct buf b = BUF_INIT(16);
-
 	if (!x->forked || x->state != EXEC_STARTING || x->starter != NULL) {
-		client_refuse(c, tag, ERR_STATE, "not to be forked");
+		client_refuse(c, msg->tag, ERR_STATE, "not to be forked");
 		return;
 	}
 	if (pid == 0) {
 		exec_free(x);
-		client_say(c, KM_OK, tag, NULL);
+		client_say(c, KM_OK, msg->tag, NULL);
 		return;
 	}
-	client_starts(c, x, tag);
-	wire_u32(&b, pid);
-	init_link_send(x->keeper, IM_ADOPT, x->tag, &b);
+	x->starter = c;
+	x->starter_tag = msg->tag;
+	if (!init_link_adopt(x->keeper, x->tag, pid, &msg->fds[0]))
+		fork_failed(x);
 }
 
 bool fork_waits(struct exec *x, uint32_t pid)

@@ -16,8 +16,10 @@
 /** fork_hand_out(x): FDS to who started ${x}, which waits for FORKED then. */
 void fork_hand_out(struct exec *x);
 
-/** fork_told(x, c, tag, pid): FORKED came. ${x} may be gone after it. */
-void fork_told(struct exec *x, struct client *c, uint32_t tag, uint32_t pid);
+/** fork_told(x, c, msg, pid): FORKED came, maybe with a listener, which is
+ * taken. ${x} may be gone after it. */
+void fork_told(struct exec *x, struct client *c, struct wire_msg *msg,
+	       uint32_t pid);
 
 /**
  * fork_spare(x, s, e):

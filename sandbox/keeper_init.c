@@ -19,6 +19,7 @@
 
 /* A program that init is not asked for yet: a link takes only so much. */
 struct spawn_wait {
+	uint16_t type;
 	uint32_t tag;
 	struct buf payload;
 	int fds[WIRE_FDS_MAX];
@@ -62,7 +63,7 @@ static bool spawns_put(struct keeper *k)
 	if (w == NULL || k->init_tx.nmarks == WIRE_FDS_QUEUE ||
 	    k->init_tx.out.len >= INIT_QUEUE_HIGH)
 		return false;
-	if (wire_tx_put_fds(&k->init_tx, IM_SPAWN, w->tag, &w->payload, w->fds,
+	if (wire_tx_put_fds(&k->init_tx, w->type, w->tag, &w->payload, w->fds,
 			    w->nfds, NULL) != ERR_NONE) {
 		keeper_gone(k, "init is not keeping up");
 		return false;
@@ -90,8 +91,9 @@ static void init_flush(struct keeper *k)
 			 k->init_tx.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-enum err init_link_spawn(struct keeper *k, uint32_t tag, struct buf *payload,
-			 const int *fds, int nfds, struct errinfo *e)
+static enum err wait_in_line(struct keeper *k, uint16_t type, uint32_t tag,
+			     struct buf *payload, const int *fds, int nfds,
+			     struct errinfo *e)
 {
 	struct spawn_wait *w;
 
@@ -100,6 +102,7 @@ enum err init_link_spawn(struct keeper *k, uint32_t tag, struct buf *payload,
 	w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return err_set(e, ERR_NOMEM, 0, "spawn");
+	w->type = type;
 	w->tag = tag;
 	w->payload = *payload;
 	*payload = (struct buf)BUF_INIT(0);
@@ -109,6 +112,26 @@ enum err init_link_spawn(struct keeper *k, uint32_t tag, struct buf *payload,
 	k->spawns_last = &w->next;
 	init_flush(k);
 	return ERR_NONE;
+}
+
+enum err init_link_spawn(struct keeper *k, uint32_t tag, struct buf *payload,
+			 const int *fds, int nfds, struct errinfo *e)
+{
+	return wait_in_line(k, IM_SPAWN, tag, payload, fds, nfds, e);
+}
+
+bool init_link_adopt(struct keeper *k, uint32_t tag, uint32_t pid, int *fd)
+{
+	struct buf b = BUF_INIT(16);
+	struct errinfo e;
+
+	wire_u32(&b, pid);
+	if (wait_in_line(k, IM_ADOPT, tag, &b, fd, *fd >= 0, &e) == ERR_NONE) {
+		*fd = -1;
+		return true;
+	}
+	buf_free(&b);
+	return false;
 }
 
 void init_link_send(struct keeper *k, uint16_t type, uint32_t tag,
@@ -168,6 +191,21 @@ static bool on_exited(struct keeper *k, const struct wire_msg *msg)
 	return true;
 }
 
+/* They only rise, and when is not init's to say. */
+static bool on_calls(struct keeper *k, const struct wire_msg *msg)
+{
+	struct call_counts c;
+	struct errinfo e;
+
+	if (call_counts_get(msg, &c, &e) != ERR_NONE)
+		return false;
+	for (int i = 0; i < CALL_COUNT; i++)
+		if (c.of[i].count > k->calls.of[i].count)
+			k->calls.of[i] = (struct call_count){
+			    .count = c.of[i].count, .last_ms = clock_unix_ms()};
+	return true;
+}
+
 static bool init_frame(struct keeper *k, const struct wire_msg *msg)
 {
 	struct exec *x;
@@ -188,6 +226,8 @@ static bool init_frame(struct keeper *k, const struct wire_msg *msg)
 		if (x != NULL)
 			exec_emptied(x);
 		return msg->len == 0;
+	case IM_CALLS:
+		return on_calls(k, msg);
 	default:
 		return false;
 	}

@@ -27,6 +27,13 @@ FALLIBLE enum err init_link_spawn(struct keeper *k, uint32_t tag,
 				  struct buf *payload, const int *fds, int nfds,
 				  struct errinfo *e);
 
+/**
+ * init_link_adopt(k, tag, pid, fd):
+ * Ask init to adopt, in that line, with the listener ${fd} unless that is -1.
+ * Owns: takes ${fd}. False: no memory, or the sandbox is gone; it is kept.
+ */
+bool init_link_adopt(struct keeper *k, uint32_t tag, uint32_t pid, int *fd);
+
 /** keeper_gone(k, why): The sandbox is over: say so to all and leave. */
 void keeper_gone(struct keeper *k, const char *why);
 

@@ -120,11 +120,11 @@ static bool do_forked(struct client *c, struct wire_msg *msg)
 	uint32_t pid = wire_in_u32(&in);
 	struct exec *x;
 
-	if (!wire_in_done(&in) || pid > INT32_MAX)
+	if (!wire_in_done(&in) || pid > INT32_MAX || msg->nfds > 1)
 		return false;
 	x = named(c, msg, id);
 	if (x != NULL)
-		fork_told(x, c, msg->tag, pid);
+		fork_told(x, c, msg, pid);
 	return true;
 }
 
@@ -413,6 +413,15 @@ static bool do_usage(struct client *c, struct wire_msg *msg)
 	return msg->len == 0;
 }
 
+static bool do_calls(struct client *c, struct wire_msg *msg)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(1024);
+
+	call_counts_put(&b, &c->keeper->calls);
+	client_say(c, KM_CALLS_ARE, msg->tag, &b);
+	return msg->len == 0;
+}
+
 bool request_handle(struct client *c, struct wire_msg *msg)
 {
 	static bool (*const table[])(struct client *, struct wire_msg *) = {
@@ -431,6 +440,7 @@ bool request_handle(struct client *c, struct wire_msg *msg)
 	    [KM_SUBSCRIBE] = do_subscribe,
 	    [KM_ACK] = do_ack,
 	    [KM_USAGE] = do_usage,
+	    [KM_CALLS] = do_calls,
 	    [KM_SESSION_NEW] = request_session_new,
 	    [KM_SESSION_END] = request_session_end,
 	    [KM_SESSION_LIST] = request_session_list,

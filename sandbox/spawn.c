@@ -96,8 +96,8 @@ static void build(const struct spawn_plan *p, const struct mount_stage *stage,
 	need(sethostname("sandbox", 7) == 0, report, SPAWN_HOSTNAME);
 }
 
-noreturn static void become(const struct spawn_plan *p,
-			    const struct spawn_host *h, int report)
+noreturn static void become(struct spawn_plan *p, const struct spawn_host *h,
+			    int report)
 {
 	char name[] = "warren-init";
 	char *const argv[] = {name, NULL};
@@ -111,13 +111,15 @@ noreturn static void become(const struct spawn_plan *p,
 	fail(report, SPAWN_EXEC);
 }
 
-noreturn static void child_main(const struct spawn_plan *p, int go, int report)
+noreturn static void child_main(const struct spawn_plan *plan, int go,
+				int report)
 {
-	struct spawn_host h = open_first(p->net_ns, report);
+	struct spawn_plan p = *plan;
+	struct spawn_host h = open_first(p.net_ns, report);
 
-	build(p, NULL, &h, report);
+	build(&p, NULL, &h, report);
 	need(wait_attached(go) == 0, report, SPAWN_ATTACHED);
-	become(p, &h, report);
+	become(&p, &h, report);
 }
 
 void spawn_child_close(struct spawn_child *c)

@@ -20,23 +20,34 @@
 #define LIST_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 struct confine {
-	const struct spawn_plan *plan;
+	struct spawn_plan *plan;
 	const struct spawn_host *host;
 	int open_list; /* our own descriptors, as a directory */
 };
 
+/* What is needed still goes out of the way; what is none stays so. */
+static void keep_up(int *fd)
+{
+	int up = fcntl(*fd, F_DUPFD_CLOEXEC, SPAWN_FD_HIGH);
+
+	if (up >= 0)
+		*fd = up;
+}
+
 /*
- * 0-2 are /dev/null, then the two that init gets; every other descriptor
- * closes at exec.
+ * 0-2 are /dev/null, then the two that init gets, and later the listener of
+ * its filter; every other descriptor closes at exec.
  */
 static int arrange_fds(const struct confine *c)
 {
-	const struct spawn_plan *p = c->plan;
+	struct spawn_plan *p = c->plan;
 	int keeper = fcntl(p->keeper, F_DUPFD_CLOEXEC, SPAWN_FD_HIGH);
 	int cgroup = fcntl(p->cgroup, F_DUPFD_CLOEXEC, SPAWN_FD_HIGH);
 
 	if (keeper < 0 || cgroup < 0)
 		return -1;
+	keep_up(&p->init_program);
+	keep_up(&p->user_ns);
 	for (int i = 0; i < 3; i++)
 		if (dup2(c->host->null, i) < 0)
 			return -1;
@@ -154,9 +165,19 @@ static int second_wall(const struct confine *c)
 	return landlock_confine(c->plan->init_program, INIT_FD_CGROUP);
 }
 
+/* Init is told of the calls that its listener is asked about. */
 static int load_filter(const struct confine *c)
 {
-	return filter_load(c->plan->filter);
+	const struct filter *f = c->plan->filter;
+	int listener;
+
+	if (filter_load_counting(&f->counting, &f->fprog, &listener) < 0)
+		return -1;
+	if (listener == INIT_FD_CALLS) /* dup2() would leave it as it is */
+		return fcntl(listener, F_SETFD, 0);
+	return dup2(listener >= 0 ? listener : c->host->null, INIT_FD_CALLS) < 0
+		   ? -1
+		   : 0;
 }
 
 static int nothing_left_open(const struct confine *c)
@@ -164,7 +185,7 @@ static int nothing_left_open(const struct confine *c)
 	/* What a test breaks here is found, not told. */
 	if (inject_at(INJECT_SPAWN_LEFT_OPEN) && dup(0) < 0)
 		return -1;
-	return fd_check(c->open_list, FD_CHECK_FIRST(INIT_FD_CGROUP + 1), true)
+	return fd_check(c->open_list, FD_CHECK_FIRST(INIT_FD_CALLS + 1), true)
 		   ? 0
 		   : -1;
 }
@@ -192,7 +213,7 @@ static const struct {
 _Static_assert(sizeof(steps) / sizeof(steps[0]) == SPAWN_EXEC - SPAWN_CGROUP_NS,
 	       "each step between those two is here");
 
-enum spawn_step spawn_confine(const struct spawn_plan *plan,
+enum spawn_step spawn_confine(struct spawn_plan *plan,
 			      const struct spawn_host *host)
 {
 	struct confine c = {plan, host, -1};

@@ -13,8 +13,9 @@ struct spawn_host {
 	int proc_self; /* /proc/self */
 };
 
-/** spawn_confine(plan, host): SPAWN_OK, or the step that failed. */
-enum spawn_step spawn_confine(const struct spawn_plan *plan,
+/** spawn_confine(plan, host): SPAWN_OK, or the step that failed. Descriptors
+ * of ${plan} may have other numbers then. */
+enum spawn_step spawn_confine(struct spawn_plan *plan,
 			      const struct spawn_host *host);
 
 #endif

@@ -151,11 +151,33 @@ static void zygote_failed(struct zygote *z, const struct zygote_say *s)
 		child_signal(z->end.fd, SIGKILL);
 }
 
+/* As recv(2), with the descriptor that may come along. */
+static ssize_t hear(int fd, struct zygote_say *s, int *listener)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec v = {.iov_base = s, .iov_len = sizeof(*s)};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
+
+	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
+	    c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(listener, CMSG_DATA(c), sizeof(int));
+	return n > 0 && (m.msg_flags & MSG_TRUNC) != 0 ? n + 1 : n;
+}
+
 static void on_say(void *arg, uint32_t events)
 {
 	struct zygote *z = arg;
 	struct zygote_say s;
-	ssize_t n = recv(z->say.fd, &s, sizeof(s), MSG_DONTWAIT | MSG_TRUNC);
+	OWN(own_fd) int listener = -1;
+	ssize_t n = hear(z->say.fd, &s, &listener);
 
 	(void)events;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -179,7 +201,7 @@ static void on_say(void *arg, uint32_t events)
 	else if (zygote_door_lives(z->line->all, z, &s))
 		zygote_failed(z, &s);
 	if (s.what != ZYGOTE_READY)
-		zygote_door_said(z->line->all, z, &s);
+		zygote_door_said(z->line->all, z, &s, &listener);
 }
 
 static enum err zygote_new(struct zygote_line *l, struct errinfo *e)

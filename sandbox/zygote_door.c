@@ -28,6 +28,7 @@ struct zygote_door {
 	bool forked;
 	bool entered;
 	uint32_t pid;
+	int listener;    /* of the child's filter, or -1 */
 	id_sandbox_t id; /* whose sandbox */
 	struct zygote_door *next;
 };
@@ -41,6 +42,7 @@ static void door_close(struct zygote_door *d)
 	loop_del(loop, &d->watch);
 	loop_timer_del(loop, &d->timer);
 	close(fd);
+	own_fd(&d->listener);
 	while (*p != d)
 		p = &(*p)->next;
 	*p = d->next;
@@ -55,7 +57,7 @@ static void door_answer(struct zygote_door *d, enum err code, uint32_t step)
 			       .pid = code == ERR_NONE ? d->pid : 0,
 			       .step = step};
 
-	send(d->watch.fd, &r, sizeof(r), MSG_DONTWAIT | MSG_NOSIGNAL);
+	fork_reply_send(d->watch.fd, &r, code == ERR_NONE ? d->listener : -1);
 	door_close(d);
 }
 
@@ -91,7 +93,7 @@ bool zygote_door_lives(const struct zygotes *all, const struct zygote *z,
 }
 
 void zygote_door_said(struct zygotes *all, const struct zygote *z,
-		      const struct zygote_say *s)
+		      const struct zygote_say *s, int *listener)
 {
 	struct zygote_door *d = door_of(all, z, s);
 
@@ -99,6 +101,11 @@ void zygote_door_said(struct zygotes *all, const struct zygote *z,
 		return; /* given up meanwhile */
 	if (s->what == ZYGOTE_FAILED) {
 		door_answer(d, ERR_IO, s->step);
+		return;
+	}
+	if (s->what == ZYGOTE_LISTENER) {
+		own_fd(&d->listener);
+		d->listener = STEAL_FD(*listener);
 		return;
 	}
 	if (s->what == ZYGOTE_FORKED)
@@ -301,6 +308,7 @@ static void on_listen(void *arg, uint32_t events)
 	if (d == NULL)
 		return;
 	d->all = all;
+	d->listener = -1;
 	d->watch.fd = -1;
 	if (loop_add(&all->broker->loop, &d->watch, fd, EPOLLIN, on_door, d,
 		     NULL) != ERR_NONE) {

@@ -62,9 +62,10 @@ FALLIBLE enum err zygote_door_open(struct zygotes *all, int listen_fd,
 				   struct errinfo *e);
 void zygote_door_close(struct zygotes *all);
 
-/** zygote_door_said(all, z, s): An answer of ${z} or of what it forked. */
+/** zygote_door_said(all, z, s, listener): An answer of ${z} or of what it
+ * forked; takes the listener that came along, if it is awaited. */
 void zygote_door_said(struct zygotes *all, const struct zygote *z,
-		      const struct zygote_say *s);
+		      const struct zygote_say *s, int *listener);
 
 /**
  * zygote_door_lives(all, z, s):

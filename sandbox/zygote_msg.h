@@ -19,7 +19,13 @@
 #define ZYGOTE_MAGIC 0x57525a31U
 #define ZYGOTE_LANGUAGE_MAX 15
 #define ZYGOTE_FD_BROKER 3 /* a zygote's own descriptors: the socket … */
-#define ZYGOTE_FD_FILTER 4 /* … and the system call filter, as bytes */
+#define ZYGOTE_FD_FILTER 4 /* … and the system call filters, as bytes: */
+
+/* Then the plain one's instructions, and those of the counting one. */
+struct zygote_filters {
+	uint32_t plain;
+	uint32_t counting;
+};
 #define ZYGOTE_FDS_MIN 6
 #define ZYGOTE_FDS_MAX 9
 
@@ -27,6 +33,7 @@ enum zygote_what {
 	ZYGOTE_READY = 1, /* warm, and its self-test has passed */
 	ZYGOTE_FORKED,    /* the child's parent is the sandbox's init now */
 	ZYGOTE_ENTERED,   /* the child is confined; pid as seen inside */
+	ZYGOTE_LISTENER,  /* before that, with a descriptor: its filter's */
 	ZYGOTE_FAILED
 };
 

@@ -180,14 +180,26 @@ static enum err open_image(struct broker *b, const char *name,
 	return p->usr < 0 ? err_set(e, ERR_IO, errno, "/usr") : ERR_NONE;
 }
 
-/* The filter as bytes that nobody can change. */
+static bool put(int fd, const void *p, size_t n)
+{
+	return write(fd, p, n) == (ssize_t)n;
+}
+
+static bool put_filter(int fd, const struct sock_fprog *f)
+{
+	return put(fd, f->filter, f->len * sizeof(f->filter[0]));
+}
+
+/* The filters as bytes that nobody can change. */
 static int filter_file(const struct filter *f)
 {
 	OWN(own_fd)
 	int fd = memfd_create("filter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	size_t n = f->fprog.len * sizeof(f->fprog.filter[0]);
+	const struct zygote_filters head = {.plain = f->fprog.len,
+					    .counting = f->counting.len};
 
-	if (fd < 0 || write(fd, f->fprog.filter, n) != (ssize_t)n ||
+	if (fd < 0 || !put(fd, &head, sizeof(head)) ||
+	    !put_filter(fd, &f->fprog) || !put_filter(fd, &f->counting) ||
 	    fcntl(fd, F_ADD_SEALS,
 		  F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -1;

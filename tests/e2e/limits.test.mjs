@@ -473,6 +473,38 @@ test('more sandboxes than the tenant may have are 429, others are not held up',
 		await usable(three);
 	});
 
+const REFUSED = 'for _ in 1 2 3; do unshare -U true; done; ' +
+	'mount -t tmpfs none /mnt; true';
+
+test('refused system calls are counted', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+
+	await sandbox.exec('true');
+	assert.deepEqual(await sandbox.getDenials(), []);
+	const { stderr } = await sandbox.exec(REFUSED);
+	assert.match(stderr, /unshare: .*Operation not permitted/);
+	await denied(sandbox, 'unshare', 'seccomp', { exactly: 3 });
+	await sandbox.exec('unshare -U true');
+	await denied(sandbox, 'unshare', 'seccomp', { exactly: 4 });
+});
+
+for (const language of ['python', 'javascript'])
+	test(`those of a ${language} context are, too`, limit, async (t) => {
+		const sandbox = stack.sandbox(t);
+		const context = await sandbox.createCodeContext({ language });
+		const code = language === 'python'
+			? 'import subprocess\nprint(subprocess.getoutput(' +
+				`${JSON.stringify(REFUSED)}))`
+			: 'console.log(require("node:child_process").spawnSync(' +
+				`"/bin/sh", ["-c", ${JSON.stringify(REFUSED)}],` +
+				'{ encoding: "utf8" }).stderr)';
+		const run = await sandbox.runCode(code, { context });
+
+		assert.match(run.logs.stdout.join(''),
+			/unshare: .*Operation not permitted/);
+		await denied(sandbox, 'unshare', 'seccomp', { exactly: 3 });
+	});
+
 test('denials of an unknown sandbox are 404', limit, async () => {
 	const answer = await stack.call('GET',
 		`/v1/sandboxes/${uniqueName()}/denials`);

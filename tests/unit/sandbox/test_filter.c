@@ -162,6 +162,52 @@ static void a_pair_of_sockets_is_a_unix_one(void **state)
 		    EAFNOSUPPORT);
 }
 
+/* In the counting filter: with a listener that nobody serves any more. */
+static int unserved(void *arg)
+{
+	int listener, r;
+
+	(void)arg;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    filter_load_counting(&filter.counting, &filter.fprog, &listener) <
+		0 ||
+	    listener < 0)
+		return 255;
+	close(listener);
+	r = (int)syscall(SYS_mount, -1, -1, -1, 0, 0);
+	return r == -1 ? errno : 0;
+}
+
+static void without_its_listener_a_counted_call_is_not_there(void **state)
+{
+	(void)state;
+	assert_int_equal(apart(unserved, NULL), ENOSYS);
+}
+
+/* Below a listener of another's: nothing is counted, all is refused. */
+static int below_another(void *arg)
+{
+	int first, second, r;
+
+	(void)arg;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    filter_load_counting(&filter.counting, &filter.fprog, &first) < 0)
+		return 255;
+	if (filter_load_counting(&filter.counting, &filter.fprog, &second) < 0)
+		return 254;
+	if (first < 0 || second != -1)
+		return 253;
+	/* The plain one's answer is the stricter: nobody is asked. */
+	r = (int)syscall(SYS_mount, -1, -1, -1, 0, 0);
+	return r == -1 ? errno : 0;
+}
+
+static void a_second_listener_is_done_without(void **state)
+{
+	(void)state;
+	assert_int_equal(apart(below_another, NULL), EPERM);
+}
+
 static void only_harmless_personalities_are_taken(void **state)
 {
 	(void)state;
@@ -275,6 +321,8 @@ int main(void)
 	    cmocka_unit_test(sockets_are_of_four_families),
 	    cmocka_unit_test(protocols_that_load_modules_are_refused),
 	    cmocka_unit_test(a_pair_of_sockets_is_a_unix_one),
+	    cmocka_unit_test(without_its_listener_a_counted_call_is_not_there),
+	    cmocka_unit_test(a_second_listener_is_done_without),
 	    cmocka_unit_test(only_harmless_personalities_are_taken),
 	    cmocka_unit_test(
 		the_limit_of_cores_stays_where_handlers_are_not_run),

@@ -12,5 +12,6 @@ def attempt(self):
                       for n in range(3)], ['null'] * 3)
     self.assertTrue(found[3].startswith('socket:'))
     self.assertIn(self.box.id, found[4])
-    self.assertEqual(sorted(found[n] for n in sorted(found)[5:]),
+    self.assertEqual(found[5], 'anon_inode:seccomp notify')
+    self.assertEqual(sorted(found[n] for n in sorted(found)[6:]),
                      ['anon_inode:[eventpoll]', 'anon_inode:[signalfd]'])
