@@ -70,6 +70,7 @@ struct broker {
 	struct disk_root disks;
 	struct net net;
 	struct maker makers[MAKERS];
+	int last_ender; /* of them; see maker_release() */
 	struct keeper_pool keepers;
 	struct loop_timer refill;
 	struct filter filter;

@@ -1,3 +1,5 @@
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,6 +77,7 @@ struct live *live_new(struct broker *b, const char *id)
 	l->init = (struct spawn_child)SPAWN_CHILD_NONE;
 	l->keeper_pidfd = -1;
 	l->disk = -1;
+	l->tree = -1;
 	l->slot = BERTH_SLOTS;
 	l->job = (struct disk_job)DISK_JOB_NONE;
 	l->job_watch.fd = -1;
@@ -82,6 +85,19 @@ struct live *live_new(struct broker *b, const char *id)
 	must(strlen(id) == ID_SANDBOX_LEN);
 	memcpy(l->id, id, sizeof(l->id));
 	return l;
+}
+
+/* Who lets a mount namespace go as the last one unmounts all of it, and that
+ * takes longer than all else of an end, or of a start. */
+void live_hold_tree(struct live *l)
+{
+	char path[64];
+
+	if (l->init.pidfd < 0)
+		return;
+	own_fd(&l->tree);
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)l->init.pid);
+	l->tree = open(path, O_RDONLY | O_CLOEXEC);
 }
 
 void live_unlink(struct live *l)
@@ -162,6 +178,7 @@ static void on_report(void *arg, uint32_t events)
 {
 	struct live *l = arg;
 	struct broker *b = l->broker;
+	int none = -1;
 
 	(void)events;
 	take_report(l);
@@ -172,6 +189,7 @@ static void on_report(void *arg, uint32_t events)
 		return;
 	}
 	loop_timer_del(&b->loop, &l->timer);
+	maker_release(b, &l->tree, &none, false);
 	l->state = LIVE_RUNNING;
 	live_answer_starts(l, ERR_NONE, SPAWN_OK);
 }

@@ -36,6 +36,7 @@ struct live {
 	struct broker_req want; /* of the start that waits for that */
 	int64_t want_until_ms;
 	int disk; /* the image's mount, so that it can be forsaken; or -1 */
+	int tree; /* a mount namespace that an ender is to let go; or -1 */
 	struct loop_timer timer; /* start deadline; then clean-up retries */
 	struct spawn_report failure;
 	enum err refused; /* before there was any process */
@@ -77,6 +78,10 @@ struct live *live_new(struct broker *b, const char *id);
 
 /** live_watch(l): See the ends of what it has started. */
 void live_watch(struct live *l);
+
+/** live_hold_tree(l): Keep the mount namespace that its init is in now, until
+ * an ender gets it (maker_release()). */
+void live_hold_tree(struct live *l);
 
 /** live_unlink(l): Out of the broker's list; ${l} stays the caller's. */
 void live_unlink(struct live *l);

@@ -52,6 +52,7 @@ static void live_clean(void *arg)
 			       clock_mono_ms() + CLEAN_RETRY_MS, live_clean, l);
 		return;
 	}
+	maker_release(b, &l->tree, &l->disk, l->destroy);
 	live_files_unlink(b, l->id);
 	if (l->slot < BERTH_SLOTS)
 		net_slot_free(&b->net, l->slot);
@@ -70,17 +71,6 @@ static void live_clean(void *arg)
 	}
 }
 
-/* Now, while others still hold the mount: the last one to let it go waits
- * until all is written. */
-static void let_disk_go(struct live *l)
-{
-	if (l->disk < 0)
-		return;
-	if (l->destroy && !maker_forsake(l->broker, &l->disk))
-		disk_forsake(&l->broker->disks, l->disk);
-	own_fd(&l->disk);
-}
-
 void live_end_go_on(struct live *l)
 {
 	if (l->init.pidfd < 0 && l->keeper_pidfd < 0)
@@ -96,7 +86,10 @@ void live_end(struct live *l)
 	loop_del(&l->broker->loop, &l->report_watch);
 	own_fd(&l->init.report);
 	own_fd(&l->init.go);
-	let_disk_go(l);
+	/* Another mount of the same files must not come before its end; that
+	 * of an image, which is locked, waits. */
+	if (l->destroy || l->disk >= 0)
+		live_hold_tree(l);
 	loop_del(&l->broker->loop, &l->job_watch);
 	disk_job_close(&l->job);
 	child_signal(l->init.pidfd, SIGKILL);
@@ -115,7 +108,6 @@ static void on_keeper_limit(void *arg)
 void live_end_without_init(struct live *l)
 {
 	l->state = LIVE_ENDING;
-	let_disk_go(l);
 	cgroup_kill(&l->broker->cgroups, l->id);
 	loop_timer_set(&l->broker->loop, &l->timer,
 		       clock_mono_ms() + KEEPER_LIMIT_MS, on_keeper_limit, l);

@@ -150,6 +150,7 @@ static void fill_husk(struct live *l, const struct broker_req *req,
 	}
 	l->init = f->berth.husk;
 	f->berth.husk = (struct spawn_child)SPAWN_CHILD_NONE;
+	live_hold_tree(l); /* it leaves that one for its last one */
 }
 
 /* One that has failed already says so by its report. */
@@ -190,6 +191,7 @@ static void unprepare(struct live *l)
 	net_slot_free(&b->net, l->slot);
 	l->slot = BERTH_SLOTS;
 	own_fd(&l->disk);
+	own_fd(&l->tree);
 }
 
 /* The parts before any process exists; failing leaves nothing. */

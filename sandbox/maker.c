@@ -122,6 +122,7 @@ static bool take_one(struct maker *m)
 	case MAKER_KEEPER:
 		take_keeper(m, &p);
 		break;
+	case MAKER_RELEASE:
 	case MAKER_FORSAKE:
 		break;
 	}
@@ -294,19 +295,38 @@ void maker_refill(struct broker *b, enum maker_duty duty)
 			refill(&b->makers[i]);
 }
 
-bool maker_forsake(struct broker *b, int *mount)
+/* One after the other; to one that has too much to do nothing is sent. */
+static bool ask_ender(struct broker *b, const struct maker_parcel *p)
 {
-	const struct maker_parcel p = {.order = {.kind = MAKER_FORSAKE},
-				       .fds = {{*mount}, 1}};
-	struct maker *m = &b->makers[MAKERS - 1];
+	for (int i = 0; i < MAKERS; i++) {
+		struct maker *m = &b->makers[(b->last_ender + 1 + i) % MAKERS];
 
-	must(m->duty == MAKER_ENDS);
-	if (m->pid == 0)
-		start(m);
-	if (m->pid == 0 || !ask(m, &p))
-		return false;
-	own_fd(mount);
-	return true;
+		if (m->duty != MAKER_ENDS)
+			continue;
+		if (m->pid == 0)
+			start(m);
+		if (m->pid == 0 || !ask(m, p))
+			continue;
+		b->last_ender = (int)(m - b->makers);
+		return true;
+	}
+	return false;
+}
+
+void maker_release(struct broker *b, int *tree, int *image, bool forsake)
+{
+	struct maker_parcel p = {.order = {.kind = MAKER_RELEASE}};
+
+	if (*image >= 0) {
+		p.order.kind = forsake ? MAKER_FORSAKE : MAKER_RELEASE;
+		p.fds.at[p.fds.n++] = *image;
+	}
+	if (*tree >= 0)
+		p.fds.at[p.fds.n++] = *tree;
+	if (p.fds.n > 0 && !ask_ender(b, &p) && forsake)
+		disk_forsake(&b->disks, *image);
+	own_fd(image);
+	own_fd(tree);
 }
 
 bool maker_lacks(const struct broker *b, bool disk)

@@ -3,8 +3,8 @@
  * they exist (berths, disk spares, keepers) while the broker serves. It has
  * the broker's powers and takes orders from it alone; when it dies, what is
  * missing is made by the broker itself until the next one runs. There are
- * five, since each of them mostly waits: two make berths, one makes disk
- * spares, and the ender lets go what sandboxes had; these are warren-maker
+ * six, since each of them mostly waits: two make berths, one makes disk
+ * spares, and two enders let go what sandboxes had; these are warren-maker
  * (maker_main.c). The one for keepers is a warren-keeper (keeper_template.h).
  */
 #ifndef SANDBOX_MAKER_H
@@ -16,7 +16,7 @@
 
 #include "base/loop.h"
 
-#define MAKERS 5
+#define MAKERS 6
 #define MAKER_ASKED_MAX 16 /* berths that are being made */
 
 struct broker;
@@ -46,12 +46,13 @@ void maker_refill(struct broker *b, enum maker_duty duty);
 bool maker_lacks(const struct broker *b, bool disk);
 
 /**
- * maker_forsake(b, mount):
- * Let the ender forsake the image that is mounted at ${mount}
- * (disk_forsake()) and unmount it, when nobody else uses it, in its own time.
- * Owns: takes ${mount}. False: it cannot be had; do it yourself.
+ * maker_release(b, tree, image, forsake):
+ * Let an ender close a mount namespace and the mount of an image (each may be
+ * -1): whoever does it last unmounts all that is in it, and waits for that.
+ * With ${forsake} nothing is written back to the image (disk_forsake()).
+ * Owns: takes both. Blocks: only if no ender can be had; for 5 ms then.
  */
-bool maker_forsake(struct broker *b, int *mount);
+void maker_release(struct broker *b, int *tree, int *image, bool forsake);
 
 /** maker_stop(b): End all of them. What they were making is lost. */
 void maker_stop(struct broker *b);

@@ -20,7 +20,7 @@
 #include "sandbox/inject.h"
 #include "sandbox/maker_order.h"
 
-#define PROC_USES 32
+#define PROC_USES 8
 
 struct maker_self {
 	const char *point; /* R/mnt: where trees are built */
@@ -125,15 +125,16 @@ static int serve(struct maker_self *self)
 	struct maker_parcel p;
 
 	while (maker_parcel_receive(MAKER_FD_ORDERS, &p, 0)) {
-		if (p.order.kind == MAKER_FORSAKE) { /* no answer */
-			if (p.fds.n == 1)
-				disk_loop_forsake(p.fds.at[0], MAKER_FD_IMAGES);
-			parcel_close(&p.fds);
-			continue;
+		bool end = p.order.kind == MAKER_RELEASE ||
+			   p.order.kind == MAKER_FORSAKE;
+
+		if (p.order.kind == MAKER_FORSAKE && p.fds.n > 0)
+			disk_loop_forsake(p.fds.at[0], MAKER_FD_IMAGES);
+		if (!end) {
+			make(self, &p);
+			if (!maker_parcel_send(MAKER_FD_ORDERS, &p, 0))
+				break;
 		}
-		make(self, &p);
-		if (!maker_parcel_send(MAKER_FD_ORDERS, &p, 0))
-			break;
 		parcel_close(&p.fds);
 	}
 	return 0;

@@ -10,7 +10,13 @@
 
 #include "sandbox/parcel.h"
 
-enum maker_kind { MAKER_BERTH = 1, MAKER_DISK, MAKER_KEEPER, MAKER_FORSAKE };
+enum maker_kind {
+	MAKER_BERTH = 1,
+	MAKER_DISK,
+	MAKER_KEEPER,
+	MAKER_RELEASE, /* all that came with it; no answer */
+	MAKER_FORSAKE  /* likewise, the first being an image's mount */
+};
 
 /* Descriptors of warren-maker. */
 enum { MAKER_FD_ORDERS = 3, MAKER_FD_IMAGES, MAKER_FD_INIT };
