@@ -4,22 +4,19 @@
  *
  * engine RUN_DIR WHAT [N]: prints one number a line, as engine.mjs reads it.
  *   first N      create + first `true`, its part for create, and bwrap: us
- *   churn N      N sandboxes created and destroyed by 16 clients: how many a
- *                second, and what a client waits for each of both, in ms
+ *   churn N      a round each line: N sandboxes created and destroyed by 16
+ *                clients: how many a second, what a client waits for each of
+ *                both, and processor time of both, in ms; and how many bwrap
  *   idle N       N idle sandboxes: bytes of one: cgroup, keeper, kernel
- *   kill N       N sandboxes stopped at once: ms until the last was gone
+ *   kill N       a round each line: N sandboxes stopped at once, and N bwrap
+ *                killed: ms until the last was gone
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/broker_msg.h"
@@ -28,25 +25,14 @@
 #include "base/keeper_msg.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "tests/bench/engine.h"
 
 #define CLIENTS 16
 #define LIMIT_MS 30000
-#define MOST 1000
-
-extern char **environ;
+#define ROUNDS 7
 
 static const char *run_dir;
-static id_sandbox_t ids[MOST];
-
-/* ---- time and failure ---- */
-
-static int64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
+static id_sandbox_t ids[ENGINE_MOST];
 
 noreturn static void give_up(const char *what, const struct errinfo *e)
 {
@@ -134,52 +120,17 @@ static void run_true(const char *id)
 
 /* ---- the rows ---- */
 
-/* What a user would pick instead, with flags that give about the same. */
-static int64_t bwrap_us(void)
-{
-	static const char line[] =
-	    "bwrap --unshare-all --die-with-parent --new-session --as-pid-1 "
-	    "--ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib "
-	    "--symlink usr/lib64 /lib64 --proc /proc --dev /dev --tmpfs /tmp "
-	    "--tmpfs /workspace --chdir /workspace --cap-drop ALL --uid 1000 "
-	    "--gid 1000 --hostname sandbox --clearenv /bin/true";
-	static char copy[sizeof(line)];
-	static char *argv[64];
-	int64_t start;
-	int status;
-	pid_t pid;
-
-	if (argv[0] == NULL) {
-		char *save = NULL, *word;
-		int n = 0;
-
-		memcpy(copy, line, sizeof(line));
-		word = strtok_r(copy, " ", &save);
-		while (word != NULL) {
-			argv[n++] = word;
-			word = strtok_r(NULL, " ", &save);
-		}
-	}
-	start = now_us();
-	if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) != 0 ||
-	    waitpid(pid, &status, 0) != pid || status != 0) {
-		fprintf(stderr, "engine: bwrap failed\n");
-		exit(1);
-	}
-	return now_us() - start;
-}
-
 static int64_t first_us(int64_t *create)
 {
 	id_sandbox_t id;
 	int64_t start, took;
 
 	id_sandbox(id);
-	start = now_us();
+	start = engine_now_us();
 	ask(BROKER_START, id);
-	*create = now_us() - start;
+	*create = engine_now_us() - start;
 	run_true(id);
-	took = now_us() - start;
+	took = engine_now_us() - start;
 	ask(BROKER_DESTROY, id);
 	return took;
 }
@@ -192,7 +143,7 @@ static void row_first(int n)
 		usleep(60000); /* what is made ahead is made when idle */
 		ours = first_us(&create);
 		usleep(60000);
-		theirs = bwrap_us();
+		theirs = engine_bwrap_us();
 		if (i >= 0)
 			printf("%" PRId64 " %" PRId64 " %" PRId64 "\n", ours,
 			       create, theirs);
@@ -219,16 +170,16 @@ static void *work_on(void *arg)
 /* fn(0) … fn(n - 1) by so many threads; microseconds. */
 static int64_t parallel(int threads, int n, void (*fn)(int i))
 {
-	static pthread_t all[MOST];
+	static pthread_t all[ENGINE_MOST];
 	struct work w = {.fn = fn, .n = n};
-	int64_t start = now_us();
+	int64_t start = engine_now_us();
 
 	atomic_store(&next, 0);
 	for (int i = 0; i < threads; i++)
 		must(pthread_create(&all[i], NULL, work_on, &w) == 0);
 	for (int i = 0; i < threads; i++)
 		pthread_join(all[i], NULL);
-	return now_us() - start;
+	return engine_now_us() - start;
 }
 
 static void make(int i)
@@ -251,125 +202,54 @@ static atomic_llong making_us, destroying_us;
 
 static void churn(int i)
 {
-	int64_t start = now_us(), made;
+	int64_t start = engine_now_us(), made;
 
 	make(i);
-	made = now_us();
+	made = engine_now_us();
 	destroy(i);
 	atomic_fetch_add(&making_us, made - start);
-	atomic_fetch_add(&destroying_us, now_us() - made);
+	atomic_fetch_add(&destroying_us, engine_now_us() - made);
+}
+
+static double rate(int n, int64_t us)
+{
+	return n * 1e6 / (double)us;
 }
 
 static void row_churn(int n)
 {
-	int64_t us = parallel(CLIENTS, n, churn);
+	for (int i = -1; i < ROUNDS; i++) {
+		int64_t us, ticks = engine_ticks(run_dir);
 
-	printf("%.1f %.1f %.1f\n", n * 1e6 / (double)us,
-	       (double)making_us / n / 1e3, (double)destroying_us / n / 1e3);
+		atomic_store(&making_us, 0);
+		atomic_store(&destroying_us, 0);
+		us = parallel(CLIENTS, n, churn);
+		usleep(300000); /* what is made ahead, files that are removed */
+		ticks = engine_ticks(run_dir) - ticks;
+		if (i >= 0)
+			printf(
+			    "%.1f %.1f %.1f %.2f %.1f\n", rate(n, us),
+			    (double)making_us / n / 1e3,
+			    (double)destroying_us / n / 1e3,
+			    (double)ticks * 1e3 / (double)sysconf(_SC_CLK_TCK) /
+				n,
+			    rate(n, parallel(CLIENTS, n, engine_bwrap_true)));
+	}
 }
 
 static void row_kill(int n)
 {
-	int64_t us;
+	for (int i = 0; i < ROUNDS; i++) {
+		int64_t us;
 
-	parallel(CLIENTS, n, make);
-	usleep(500000);
-	us = parallel(n, n, stop);
-	printf("%.1f\n", (double)us / 1e3);
-	parallel(CLIENTS, n, destroy);
-}
-
-/* ---- memory ---- */
-
-static int64_t lines_kib(const char *path, const char *const *names)
-{
-	FILE *f = fopen(path, "re");
-	char line[256];
-	int64_t kib = 0;
-
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		for (int i = 0; names[i] != NULL; i++)
-			if (strncmp(line, names[i], strlen(names[i])) == 0)
-				kib += strtoll(line + strlen(names[i]), NULL,
-					       10);
-	if (f != NULL)
-		fclose(f);
-	return kib;
-}
-
-static int64_t kernel_kib(void)
-{
-	static const char *const names[] = {
-	    "Slab:", "KernelStack:", "PageTables:", "Percpu:", NULL};
-
-	return lines_kib("/proc/meminfo", names);
-}
-
-static int64_t number(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	int64_t v = 0;
-
-	if (f != NULL && fscanf(f, "%" SCNd64, &v) != 1)
-		v = 0;
-	if (f != NULL)
-		fclose(f);
-	return v;
-}
-
-static int64_t cgroup_bytes(int n)
-{
-	static const char *const places[][2] = {
-	    {"/sys/fs/cgroup/memory", "memory.usage_in_bytes"},
-	    {"/sys/fs/cgroup", "memory.current"}};
-	const char *instance = strrchr(run_dir, '/') + 1;
-	int64_t sum = 0;
-
-	for (int i = 0; i < n; i++)
-		for (int k = 0; k < 2; k++) {
-			char path[512];
-
-			snprintf(path, sizeof(path), "%s/%.64s/%.22s/%s",
-				 places[k][0], instance, ids[i], places[k][1]);
-			sum += number(path);
-		}
-	return sum;
-}
-
-static bool is_one_of(const char *id, int n)
-{
-	for (int i = 0; i < n; i++)
-		if (strcmp(ids[i], id) == 0)
-			return true;
-	return false;
-}
-
-/* Keepers name their sandbox. */
-static int64_t keeper_kib(int n)
-{
-	static const char *const pss[] = {"Pss:", NULL};
-	int64_t kib = 0;
-	FILE *f = popen("pgrep -f '^warren-keeper s'", "re");
-	int pid;
-
-	while (f != NULL && fscanf(f, "%d", &pid) == 1) {
-		char path[64], text[256] = "";
-		FILE *c;
-
-		snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-		c = fopen(path, "re");
-		if (c == NULL)
-			continue;
-		text[fread(text, 1, sizeof(text) - 1, c)] = '\0';
-		fclose(c);
-		if (!is_one_of(text + strlen(text) + 1, n))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
-		kib += lines_kib(path, pss);
+		parallel(CLIENTS, n, make);
+		usleep(300000);
+		us = parallel(n, n, stop);
+		parallel(CLIENTS, n, destroy);
+		usleep(300000);
+		printf("%.1f %.1f\n", (double)us / 1e3,
+		       (double)engine_bwrap_kill_us(n) / 1e3);
 	}
-	if (f != NULL)
-		pclose(f);
-	return kib;
 }
 
 static void row_idle(int n)
@@ -380,11 +260,13 @@ static void row_idle(int n)
 	usleep(500000);
 	destroy(0);
 	usleep(500000);
-	kernel = kernel_kib();
+	kernel = engine_kernel_kib();
 	parallel(CLIENTS, n, make);
 	sleep(2);
-	printf("%" PRId64 " %" PRId64 " %" PRId64 "\n", cgroup_bytes(n) / n,
-	       keeper_kib(n) * 1024 / n, (kernel_kib() - kernel) * 1024 / n);
+	printf("%" PRId64 " %" PRId64 " %" PRId64 "\n",
+	       engine_cgroup_bytes(run_dir, ids, n) / n,
+	       engine_keeper_kib(ids, n) * 1024 / n,
+	       (engine_kernel_kib() - kernel) * 1024 / n);
 	parallel(CLIENTS, n, destroy);
 }
 
@@ -401,7 +283,7 @@ int main(int argc, char **argv)
 
 	log_open("engine", LOG_ERROR);
 	id_init();
-	if (argc < 3 || argv[1][0] != '/' || n < 1 || n > MOST) {
+	if (argc < 3 || argv[1][0] != '/' || n < 1 || n > ENGINE_MOST) {
 		fputs("usage: engine RUN_DIR first|churn|idle|kill [N]\n",
 		      stderr);
 		return 2;
