@@ -292,7 +292,7 @@ int mount_stage(const char *point, uid_t root_uid, struct mount_stage *out)
 	s.proc = place(root, "proc");
 	if (s.proc < 0)
 		return -1;
-	s.made = mount_count().n - s.before.n - 1; /* not the tmpfs below */
+	s.made = mount_count_newer(&s.before) - 1; /* not the tmpfs below */
 	*out = s;
 	s = (struct mount_stage)MOUNT_STAGE_NONE;
 	return 0;

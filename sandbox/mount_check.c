@@ -42,6 +42,17 @@ struct mount_count mount_count(void)
 	return c;
 }
 
+int mount_count_newer(const struct mount_count *before)
+{
+	uint64_t ids[COUNT_MAX];
+	size_t n = list(ids);
+	int newer = 0;
+
+	for (size_t i = 0; i < n; i++)
+		newer += ids[i] > before->newest;
+	return newer;
+}
+
 bool mount_check_count(const struct mount_count *before, int made)
 {
 	uint64_t ids[COUNT_MAX];

@@ -14,6 +14,11 @@ struct mount_count {
 /** mount_count(): Of ours, as seen from its root. */
 struct mount_count mount_count(void);
 
+/** mount_count_newer(before): How many there are since. Those of before may
+ * become fewer meanwhile: a place that is removed takes what is mounted there
+ * out of every namespace. */
+int mount_count_newer(const struct mount_count *before);
+
 /**
  * mount_check_count(before, made):
  * After the pivot: there are ${made} mounts, each newer than those of
