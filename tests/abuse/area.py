@@ -26,6 +26,18 @@ class Area(stack.Case):
     def tearDown(self):
         """run looks at more than stack.Case does."""
 
+    def destroyed_soon(self, box):
+        """It takes no more than some times as long as an idle one does."""
+        def timed(one):
+            begun = time.monotonic()
+            self.assertEqual(one.destroy(), 'none')
+            return time.monotonic() - begun
+
+        idle = [timed(self.make_box()) for _ in range(3)]
+        took = timed(box)
+        idle += [timed(self.make_box()) for _ in range(3)]
+        self.assertLess(took, 10 * max(idle), idle)
+
 
 class Files(Area):
     pass

@@ -31,7 +31,7 @@ import statistics
 import time
 
 CALLS = 7
-TRIES = 5
+TRIES = 3
 FACTOR = 2
 COMMAND = ['/bin/bash', '-c', 'for ((i = 0; i < 2000; i++)); do :; done']
 numbers = itertools.count(1)
