@@ -212,7 +212,10 @@ describe('python', { timeout: 120000 }, () => {
 				const going = kernel.run('while True: display("x" * 3000)');
 				await sleep(2 + Math.random() * 10);
 				kernel.interrupt();
+				/* a cell that had not begun never gets it */
+				const again = setInterval(() => kernel.interrupt(), 1500);
 				const run = await going;
+				clearInterval(again);
 				assert.equal(run.error.ename, 'KeyboardInterrupt');
 				assert.equal(run.dones, 1);
 			}
