@@ -218,6 +218,8 @@ for (const language of ['javascript', 'typescript'])
 				'for (let i = 0; i < 1000; i++) await stat("/"); ' +
 				'await new Promise(() => {})',
 			'while it prints': 'while (true) console.log("x".repeat(999))',
+			'just after it printed': 'console.log("on"); ' +
+				'await new Promise(() => {})',
 			'while it begins': 'await new Promise(() => {})',
 		}))
 			it(`no interrupt is lost and no frame is torn: ${name}`, async () => {
@@ -233,7 +235,9 @@ for (const language of ['javascript', 'typescript'])
 					assert.equal(run.error?.ename, 'Interrupted');
 					assert.equal(run.dones, 1);
 				}
-				assert.equal(text(await good('1 + 1')), '2');
+				const last = await good('console.log("printed"); 1 + 1');
+				assert.equal(text(last), '2');
+				assert.match(last.stdout, /printed\n$/);
 			});
 
 		for (const [name, code] of Object.entries({

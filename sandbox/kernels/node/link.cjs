@@ -21,9 +21,9 @@ function pause(turn) {
 	Atomics.wait(cell, 0, 0, Math.min(2, 0.02 * (turn + 1)));
 }
 
-/* Write all of data to a descriptor, whatever its mode. */
-function writeAll(fd, data) {
-	for (let at = 0, turn = 0; at < data.length;) {
+/* Write all of data to a descriptor, whatever its mode, or until given up. */
+function writeAll(fd, data, givenUp = () => false) {
+	for (let at = 0, turn = 0; at < data.length && !(turn && givenUp());) {
 		try {
 			at += fs.writeSync(fd, data, at);
 			turn = 0;

@@ -7,6 +7,7 @@
 const { Console } = require('node:console');
 const { Writable } = require('node:stream');
 const { writeAll } = require('./link.cjs');
+const stop = require('./stop.cjs');
 
 let muted = false;
 
@@ -22,10 +23,15 @@ class Output extends Writable {
 		this.isTTY = false;
 	}
 
+	/* A stream that is cut while it writes would never write again. */
+	write(...args) {
+		return stop.held(() => super.write(...args));
+	}
+
 	_write(chunk, _encoding, done) {
 		try {
 			if (!muted)
-				writeAll(this.fd, chunk);
+				writeAll(this.fd, chunk, stop.pending);
 			done();
 		} catch (error) {
 			done(error.code === 'EPIPE' ? null : error);
