@@ -7,7 +7,8 @@
  *   churn N      a round each line: N sandboxes created and destroyed by 16
  *                clients: how many a second, what a client waits for each of
  *                both, and processor time of both, in ms; and how many bwrap
- *   idle N       N idle sandboxes: bytes of one: cgroup, keeper, kernel
+ *   idle N       a round each line: N idle sandboxes: bytes of one: cgroup,
+ *                keeper, kernel
  *   kill N       a round each line: N sandboxes stopped at once, and N bwrap
  *                killed: ms until the last was gone
  */
@@ -30,6 +31,7 @@
 #define CLIENTS 16
 #define LIMIT_MS 30000
 #define ROUNDS 7
+#define IDLE_ROUNDS 5
 
 static const char *run_dir;
 static id_sandbox_t ids[ENGINE_MOST];
@@ -254,20 +256,22 @@ static void row_kill(int n)
 
 static void row_idle(int n)
 {
-	int64_t kernel;
-
 	make(0); /* what is made once, and the ready berths */
 	usleep(500000);
 	destroy(0);
-	usleep(500000);
-	kernel = engine_kernel_kib();
-	parallel(CLIENTS, n, make);
-	sleep(2);
-	printf("%" PRId64 " %" PRId64 " %" PRId64 "\n",
-	       engine_cgroup_bytes(run_dir, ids, n) / n,
-	       engine_keeper_kib(ids, n) * 1024 / n,
-	       (engine_kernel_kib() - kernel) * 1024 / n);
-	parallel(CLIENTS, n, destroy);
+	for (int i = 0; i < IDLE_ROUNDS; i++) {
+		int64_t kernel;
+
+		usleep(500000);
+		kernel = engine_kernel_kib();
+		parallel(CLIENTS, n, make);
+		sleep(2);
+		printf("%" PRId64 " %" PRId64 " %" PRId64 "\n",
+		       engine_cgroup_bytes(run_dir, ids, n) / n,
+		       engine_keeper_kib(ids, n) * 1024 / n,
+		       (engine_kernel_kib() - kernel) * 1024 / n);
+		parallel(CLIENTS, n, destroy);
+	}
 }
 
 int main(int argc, char **argv)
