@@ -156,8 +156,8 @@ noreturn static void child_main(const struct init_spawn *s, int report)
 	_exit(127);
 }
 
-/* A new one: in a cgroup that was killed once, what is cloned into it dies, too
- * (Linux 6.18), so that they cannot be kept for the next. */
+/* A new one: into a cgroup that had been killed once, commands were seen to die
+ * at once (Linux 6.18; the cause was not looked for), so none is kept. */
 static int leaf_open(uint32_t tag)
 {
 	char name[16];
