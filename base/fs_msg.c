@@ -102,7 +102,8 @@ enum err fs_get_head(const uint8_t *p, struct fs_head *head, struct errinfo *e)
 	h.created = created != 0;
 	if (h.which > 1 || created > 1 || wire_in_u64(&in) != 0)
 		in.bad = true;
-	if (h.status != FS_OK && h.payload != 0)
+	if (h.status != FS_OK &&
+	    h.payload > (h.status == FS_BAD_ARCHIVE ? FS_WHY_MAX : 0))
 		in.bad = true;
 	if (h.payload != FS_UNTIL_END && h.payload > INT64_MAX)
 		in.bad = true;

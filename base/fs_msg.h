@@ -9,10 +9,12 @@
  *  serve    FS_UNTIL_END: for each request exactly the bytes it asked for
  *  list     FS_UNTIL_END: records, the last one FS_RECORD_END
  *  stat     head.payload bytes: the text of a link, if it is one
+ *  pack     FS_UNTIL_END: the archive in chunks, as they are fed to write
+ *  unpack   u64 entries, u64 bytes; of FS_BAD_ARCHIVE why, as a text
  *  others   nothing
  *
- * Worker -> executor, for write, append and patch: chunks of a u32 length
- * (1 to FS_CHUNK_MAX) and as many bytes, then a length of 0. A stream that
+ * Worker -> executor, for write, append, patch and unpack: chunks of a u32
+ * length (1 to FS_CHUNK_MAX) and as many bytes, then a length of 0. One that
  * ends before that 0 is an upload that broke: nothing is changed (but what
  * patch had written already). For serve: requests of u64 offset and u64
  * length, within the size that the head told, until the end of the stream.
@@ -70,6 +72,7 @@
 	X(BUSY, "resource busy")                                               \
 	X(INVALID, "invalid argument")                                         \
 	X(MISMATCH, "not in the expected state")                               \
+	X(BAD_ARCHIVE, "not an archive that can be unpacked")                  \
 	X(CUT, "the upload broke off")                                         \
 	X(IO, "input/output error")
 
@@ -95,6 +98,7 @@ enum fs_type {
 
 #define FS_HEAD_LEN 80U
 #define FS_CHUNK_MAX (1U << 20)
+#define FS_WHY_MAX 1024U
 #define FS_TAG_LEN 64U /* with its 0 */
 #define FS_UNTIL_END UINT64_MAX
 #define FS_RECORD_MAX (64U << 10) /* one record; a path is at most 4 KiB */

@@ -43,19 +43,20 @@ static enum err fs_call_args(struct fs_call *c, const char *const *argv,
 	enum err r = fs_call_session(c->d.rq, session, e);
 	bool two = strcmp(argv[0], "rename") == 0 ||
 		   strcmp(argv[0], "move") == 0 || strcmp(argv[0], "copy") == 0;
+	uint32_t first = argv[0][0] == '/' ? argc - 1 : 1; /* a program's */
 	uint32_t i;
 
 	must(argc > 1 && argc <= FS_CALL_ARGS_MAX);
 	for (i = 0; i < argc; i++)
 		out[i] = argv[i];
 	for (i = 0; i < (two ? 2 : 1); i++) {
-		c->paths[i] = argv[1 + i];
+		c->paths[i] = argv[first + i];
 		if (r == ERR_NONE)
-			r = session_path(&c->d.link, session, argv[1 + i],
+			r = session_path(&c->d.link, session, argv[first + i],
 					 &c->full[i], e);
 		if (r != ERR_NONE)
 			return r;
-		out[1 + i] = c->full[i].data;
+		out[first + i] = c->full[i].data;
 	}
 	return r;
 }
@@ -199,6 +200,7 @@ static const struct told told[FS_STATUS_END] = {
 		    "That is not possible with this path"},
     [FS_MISMATCH] = {HTTP_PRECONDITION_FAILED,
 		     "The file is not as the request wants it"},
+    [FS_BAD_ARCHIVE] = {HTTP_INVALID_ARCHIVE, "It cannot be unpacked"},
     [FS_CUT] = {HTTP_BAD_REQUEST, "The content broke off"},
     [FS_IO] = {HTTP_FILESYSTEM_ERROR, "The file system failed"},
 };

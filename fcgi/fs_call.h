@@ -35,7 +35,8 @@ struct fs_call {
 
 /**
  * fs_call_open(rq, mode, argv, argc, c, e):
- * Start the operation argv[0]; argv[1] is its first path. c->op is set before.
+ * Start the operation argv[0]; argv[1] is its first path, of a program (which
+ * is named by its own path) the last one. c->op is set before.
  * A relative path is one below the directory of the body's session; without a
  * body, or such a session, below /workspace, also when that was removed.
  * Errors: those of link_open and link_start.

@@ -133,6 +133,8 @@ static void child_signals(void)
 
 noreturn static void child_main(const struct init_spawn *s, int report)
 {
+	/* A file executor that is a program of its own is named by a path. */
+	bool own = s->fs && s->argv[0][0] != '/';
 	int moved = child_fds(s, report);
 
 	if (moved < 0)
@@ -141,11 +143,11 @@ noreturn static void child_main(const struct init_spawn *s, int report)
 	setsid();
 	umask(022);
 	child_signals();
-	if (!init_confine_child(s->user, s->fs))
+	if (!init_confine_child(s->user, own))
 		child_fail(report, INIT_STEP_CONFINE);
 	if (!child_cwd(s))
 		child_fail(report, INIT_STEP_CWD);
-	if (s->fs) {
+	if (own) {
 		const char *const *argv = (const char *const *)s->argv;
 
 		close(report);
