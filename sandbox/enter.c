@@ -124,8 +124,23 @@ static bool take_fds(struct msghdr *m)
 	       nfds >= ZYGOTE_FDS_MIN && nfds <= ZYGOTE_FDS_MAX;
 }
 
+/* What a test wants to fail at, in debug builds. */
+static uint32_t broken;
+
+static bool breaks(enum zygote_step step)
+{
+	if (broken != step)
+		return false;
+	errno = EIO;
+	return true;
+}
+
 static bool request_ok(ssize_t n)
 {
+#ifndef NDEBUG
+	broken = request.user >> ZYGOTE_BROKEN_SHIFT;
+	request.user &= (1U << ZYGOTE_BROKEN_SHIFT) - 1;
+#endif
 	return n == sizeof(request) && request.magic == ZYGOTE_MAGIC &&
 	       request.user <= INIT_USER_SANDBOX &&
 	       request.language[ZYGOTE_LANGUAGE_MAX] == '\0';
@@ -173,9 +188,9 @@ EXPORT const char *enter_language(void)
 
 /* ---- in the child ---- */
 
-/* 0 to 3 are the kernel's, 4 leads to the broker still; others are not, but
- * for those that are kept. */
-static bool arrange_fds(void)
+/* 0 to 3 are the kernel's, 4 leads to the broker still (${broker}, from the
+ * moment on that it does); others are not, but for those that are kept. */
+static bool arrange_fds(int *broker)
 {
 	int up[KERNEL_FDS + 1];
 
@@ -185,15 +200,18 @@ static bool arrange_fds(void)
 		if (up[i] < 0)
 			return false;
 	}
+	if (dup3(up[KERNEL_FDS], KERNEL_FDS, O_CLOEXEC) < 0)
+		return false;
+	*broker = KERNEL_FDS;
 	for (int i = 0; i < KERNEL_FDS; i++)
 		if (dup2(up[i], i) < 0)
 			return false;
-	if (dup3(up[KERNEL_FDS], KERNEL_FDS, O_CLOEXEC) < 0)
-		return false;
 	for (int fd = ENTER_KEEP_MIN; fd < FD_HIGH; fd++)
 		if ((kept >> fd & 1) == 0)
 			close(fd);
+	/* What a test breaks here is found, not told. */
 	return close_range(FD_HIGH, ~0U, 0) == 0 &&
+	       (!breaks(ZYGOTE_STEP_FDS) || dup(0) >= 0) &&
 	       fd_check_own(FD_CHECK_FIRST(KERNEL_FDS + 1) | kept, false);
 }
 
@@ -230,21 +248,25 @@ static enum zygote_step enter(void)
 	int listener;
 
 	for (int i = ZYGOTE_FDS_MIN - 1; i < nfds; i++)
-		if (write(fds[i], "0", 1) != 1)
+		if (breaks(ZYGOTE_STEP_CGROUP) || write(fds[i], "0", 1) != 1)
 			return ZYGOTE_STEP_CGROUP;
-	if (setns(fds[0], ENTER_NAMESPACES) < 0)
+	if (breaks(ZYGOTE_STEP_NAMESPACES) ||
+	    setns(fds[0], ENTER_NAMESPACES) < 0)
 		return ZYGOTE_STEP_NAMESPACES;
-	if (limits_keyring() < 0)
+	if (breaks(ZYGOTE_STEP_KEYRING) || limits_keyring() < 0)
 		return ZYGOTE_STEP_KEYRING;
-	if (setgroups(0, NULL) < 0 || setns(fds[0], CLONE_NEWUSER) < 0)
+	if (breaks(ZYGOTE_STEP_USER_NS) || setgroups(0, NULL) < 0 ||
+	    setns(fds[0], CLONE_NEWUSER) < 0)
 		return ZYGOTE_STEP_USER_NS;
-	if (limits_copy(1) < 0) /* init has the sandbox's */
+	/* Init has the sandbox's. */
+	if (breaks(ZYGOTE_STEP_RLIMITS) || limits_copy(1) < 0)
 		return ZYGOTE_STEP_RLIMITS;
 	/* As init's children: its filter first, then what only they lose. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    landlock_confine(-1, -1) < 0)
+	    breaks(ZYGOTE_STEP_LANDLOCK) || landlock_confine(-1, -1) < 0)
 		return ZYGOTE_STEP_LANDLOCK;
-	if (filter_load_counting(&counting, &plain, &listener) < 0 ||
+	if (breaks(ZYGOTE_STEP_FILTER) ||
+	    filter_load_counting(&counting, &plain, &listener) < 0 ||
 	    !hand_over(listener))
 		return ZYGOTE_STEP_FILTER;
 	setsid();
@@ -258,12 +280,11 @@ static void become_kernel(void)
 	int broker = ZYGOTE_FD_BROKER;
 	enum zygote_step step = enter();
 
-	if (step == ZYGOTE_STEP_NONE && !arrange_fds())
+	if (step == ZYGOTE_STEP_NONE && !arrange_fds(&broker))
 		step = ZYGOTE_STEP_FDS;
-	else if (step == ZYGOTE_STEP_NONE)
-		broker = KERNEL_FDS;
 	if (step == ZYGOTE_STEP_NONE &&
-	    !init_confine_child((uint8_t)request.user, false))
+	    (breaks(ZYGOTE_STEP_CONFINE) ||
+	     !init_confine_child((uint8_t)request.user, false)))
 		step = ZYGOTE_STEP_CONFINE;
 	if (step != ZYGOTE_STEP_NONE) {
 		say(broker, ZYGOTE_FAILED, 0, step);
@@ -297,6 +318,10 @@ static int fork_between(void)
 
 	forked = -1;
 	fork_errno = EIO;
+	if (breaks(ZYGOTE_STEP_FORK)) {
+		fork_errno = errno;
+		return 0;
+	}
 	middle = vfork();
 	if (middle < 0) {
 		fork_errno = errno;
@@ -318,7 +343,7 @@ static int fork_between(void)
 
 EXPORT int enter_fork(void)
 {
-	if (setns(fds[0], CLONE_NEWPID) < 0) {
+	if (breaks(ZYGOTE_STEP_PID_NS) || setns(fds[0], CLONE_NEWPID) < 0) {
 		say(ZYGOTE_FD_BROKER, ZYGOTE_FAILED, 0, ZYGOTE_STEP_PID_NS);
 		drop_fds();
 		return 0;

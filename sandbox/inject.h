@@ -16,6 +16,9 @@ enum inject_point {
 #define INJECT(name, what) INJECT_##name,
 #include "sandbox/inject.def"
 #undef INJECT
+#define STEP(name) INJECT_ENTER_##name,
+#include "sandbox/zygote_steps.def"
+#undef STEP
 	INJECT_COUNT
 };
 
@@ -34,6 +37,9 @@ struct inject {
  */
 bool inject_at(enum inject_point point);
 
+/** inject_enter(): Which enum zygote_step is to fail, 0: none. */
+uint32_t inject_enter(void);
+
 /** inject_use(shared): From now on, and in children. NULL: never fail. */
 void inject_use(struct inject *shared);
 
@@ -49,6 +55,11 @@ static inline bool inject_at(enum inject_point point)
 {
 	(void)point;
 	return false;
+}
+
+static inline uint32_t inject_enter(void)
+{
+	return 0;
 }
 
 static inline void inject_open(int dir)

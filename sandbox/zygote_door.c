@@ -10,6 +10,7 @@
 #include "base/init_msg.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "sandbox/inject.h"
 #include "sandbox/live.h"
 #include "sandbox/zygote.h"
 #include "sandbox/zygote_line.h"
@@ -213,6 +214,7 @@ static enum err door_fork(struct zygote_door *d, const struct fork_req *req,
 	memcpy(all + 1, fds, FORK_FDS * sizeof(int));
 	memcpy(ask_for.language, req->language, sizeof(ask_for.language));
 	ask_for.serial = ++d->all->serial;
+	ask_for.user |= inject_enter() << ZYGOTE_BROKEN_SHIFT;
 	r = ask(z, &ask_for, all, 1 + FORK_FDS + n, e);
 	for (int i = 0; i < n; i++)
 		close(all[1 + FORK_FDS + i]);

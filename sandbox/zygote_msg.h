@@ -39,19 +39,14 @@ enum zygote_what {
 
 enum zygote_step {
 	ZYGOTE_STEP_NONE = 0,
-	ZYGOTE_STEP_REQUEST,
-	ZYGOTE_STEP_PID_NS,
-	ZYGOTE_STEP_FORK,
-	ZYGOTE_STEP_CGROUP,
-	ZYGOTE_STEP_NAMESPACES,
-	ZYGOTE_STEP_KEYRING,
-	ZYGOTE_STEP_USER_NS,
-	ZYGOTE_STEP_RLIMITS,
-	ZYGOTE_STEP_LANDLOCK,
-	ZYGOTE_STEP_FILTER,
-	ZYGOTE_STEP_FDS,
-	ZYGOTE_STEP_CONFINE
+#define STEP(name) ZYGOTE_STEP_##name,
+#include "sandbox/zygote_steps.def"
+#undef STEP
+	ZYGOTE_STEP_REQUEST
 };
+
+/* Debug builds: above the user is the step that is to fail. */
+#define ZYGOTE_BROKEN_SHIFT 16
 
 struct zygote_req {
 	uint32_t magic;

@@ -1,13 +1,17 @@
 """Each step of a start is broken once: nothing of that sandbox is left, none
 of its programs ran, and the next start works. The steps are those of
-sandbox/spawn_steps.def and sandbox/inject.def, all of them."""
+sandbox/spawn_steps.def and sandbox/inject.def, all of them; those of a fork
+from a zygote are in sandbox/zygote_steps.def."""
+import array
 import mmap
 import os
 import re
+import socket
 import struct
 import sys
 
 import stack
+import test_zygote
 
 SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)),
                        '..', '..', 'sandbox')
@@ -16,11 +20,19 @@ AVOIDED = {'STAGE', 'HUSK', 'HUSK_FDS', 'KEEPER_SEAT'}
 TRIES = 40  # more than is kept ready
 
 
+def forks():
+    """The steps of a fork from a zygote, which are the last of the points."""
+    with open(os.path.join(SOURCES, 'zygote_steps.def'),
+              encoding='utf-8') as text:
+        return re.findall(r'^STEP\((\w+)\)', text.read(), re.M)
+
+
 def points():
     """The names, in the order of enum inject_point."""
     names = ['']
     for file, row in (('spawn_steps.def', r'^STEP\((\w+)\)'),
-                      ('inject.def', r'^INJECT\((\w+),')):
+                      ('inject.def', r'^INJECT\((\w+),'),
+                      ('zygote_steps.def', r'^STEP\((\w+)\)')):
         with open(os.path.join(SOURCES, file), encoding='utf-8') as text:
             names += re.findall(row, text.read(), re.M)
     return names
@@ -132,7 +144,7 @@ class Inject(stack.Case):
         names = points()
         self.assertGreater(len(names), 30)
         before, running = self.left(), inits(self.stack.name)
-        for point in range(1, len(names)):
+        for point in range(1, len(names) - len(forks())):
             with self.subTest(step=names[point]):
                 self.ids = []
                 reached = self.stack.reached(point)
@@ -152,6 +164,65 @@ class Inject(stack.Case):
                                   ('none', 'not_found'))
                 self.gone(before)
                 self.assertEqual(self.box.sh('echo on').stdout, 'on\n')
+
+    def ask_fork(self, user):
+        """A kernel from a zygote: (error, pid, step) as the broker says."""
+        wire = self.box.keeper()
+        wire.id = f'k{next(stack.numbers)}'
+        wire.send(stack.KM_START, 1, stack.put_start(
+            wire.id, ['python'], kind=stack.KERNEL, flags=test_zygote.FORKED,
+            user=user))
+        fds = test_zygote.take_fds(wire)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+            door.settimeout(20)
+            door.connect(self.stack.run + '/fork.sock')
+            door.sendmsg([struct.pack(
+                '<II32s32s16s', test_zygote.MAGIC, user == 'sandbox',
+                self.box.id.encode(), b'host', b'python')], [
+                    (socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                     array.array('i', fds))])
+            for fd in fds:
+                os.close(fd)
+            _, err, pid, step = struct.unpack('<4I', door.recv(16))
+        wire.sock.close()
+        return err, pid, step
+
+    def inside(self):
+        """Processes of the sandbox, by their cgroup outside."""
+        name, found = f'/{self.box.id}', set()
+        for pid in filter(str.isdigit, os.listdir('/proc')):
+            try:
+                with open(f'/proc/{pid}/cgroup', encoding='latin-1') as file:
+                    if name in file.read():
+                        found.add(pid)
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        return found
+
+    def test_each_step_of_a_fork_broken_leaves_no_process(self):
+        names, first = forks(), len(points()) - len(forks())
+        stack.until(60, 'a zygote', lambda: 'zygote python' in
+                    self.stack.said() and 'is ready' in self.stack.said()
+                    .split('zygote python')[1])
+        before = self.inside()
+        for user in ('root', 'sandbox'):
+            for i, name in enumerate(names):
+                with self.subTest(step=name, user=user):
+                    self.stack.arm(first + i)
+                    err, pid, step = self.ask_fork(user)
+                    self.stack.arm(0)
+                    self.assertEqual((stack.ERRORS[err], pid, step),
+                                     ("io", 0, i + 1), self.stack.said()[-900:])
+                    self.assertGreater(self.stack.reached(first + i), 0)
+                    stack.until(5, 'no process of it is left',
+                                lambda: self.inside() <= before)
+                    # It serves on: five failures in a row would end it.
+                    err, pid, _ = self.ask_fork(user)
+                    self.assertEqual(err, 0)
+                    self.assertGreater(pid, 1)
+                    self.box.sh(f'kill -9 {pid}')
+                    stack.until(5, 'that one is gone',
+                                lambda: self.inside() <= before)
 
     def test_a_broker_whose_starts_failed_holds_nothing(self):
         names, self.ids = points(), []
