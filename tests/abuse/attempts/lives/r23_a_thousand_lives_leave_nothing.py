@@ -56,4 +56,4 @@ def guard(work, first, failures):
     try:
         work(first)
     except Exception as e:
-        failures.append(repr(e))
+        failures.append(repr(e)[-500:])
