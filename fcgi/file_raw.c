@@ -51,7 +51,7 @@ void file_raw_name(struct request *rq, const char *path)
 	struct utf8 u = {0};
 	const char *end = path + strlen(path);
 	const char *name;
-	bool download = route_flag(rq, "download");
+	bool download = rq->attach || route_flag(rq, "download");
 	size_t n;
 
 	while (end > path && end[-1] == '/')

@@ -101,6 +101,7 @@ struct request {
 	struct buf headers;  /* extra answer headers, "Name: value\r\n" */
 	struct share *share; /* its tenant's, of share.h; NULL: none yet */
 	size_t held_bytes;
+	bool attach;     /* a link says that the file is a download */
 	bool is_long;    /* counted by pool_long() */
 	bool answering;  /* the answer's head has gone */
 	bool broken;     /* the client cannot be written to any more */

@@ -29,11 +29,9 @@ static const char *const sql_tables[] = {
 
 #define TABLES (sizeof(sql_tables) / sizeof(sql_tables[0]))
 
-static const char *const sql_secrets[][2] = {{"api_keys", "hash"},
-					     {"sandboxes", "env"},
-					     {"ports", "token"},
-					     {"contexts", "env"},
-					     {"sessions", "env"}};
+static const char *const sql_secrets[][2] = {
+    {"api_keys", "hash"},   {"sandboxes", "env"}, {"ports", "token"},
+    {"file_links", "hash"}, {"contexts", "env"},  {"sessions", "env"}};
 
 #define SECRETS (sizeof(sql_secrets) / sizeof(sql_secrets[0]))
 

@@ -46,6 +46,7 @@ const BODIES = {
 	'api/copy': {
 		sourcePath: '/workspace/kept', destinationPath: '/workspace/x',
 	},
+	'api/links': { path: '/workspace/kept' },
 	'api/chmod': { path: '/workspace/kept', mode: '0700' },
 	'api/git/checkout': { repoUrl: '/workspace/kept' },
 };

@@ -13,6 +13,8 @@ static const char *const released[][2] = {
      "a9fa0eb0bb5c2dfffda9c918c2c592e2a314cc49ca466c3b64ea4c416e64f9c4"},
     {"ctl_0005_logs",
      "25dceb067cfe99d652a2084d16e1b777a0a5aaa021d4ff9d2969d532729d9ce5"},
+    {"ctl_0006_file_links",
+     "8aac4ec64acd6145d4c01a5d05189fcf82070b162db2450882f1c03e93d398ef"},
     {"logs_0001_init",
      "32b34f439165a3959cd1920fb7139687f23fec5aacbec5626a4705cebd5062dd"},
     {"logs_0002_bounds",

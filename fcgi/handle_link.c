@@ -1,0 +1,251 @@
+/* Links to one file, for who has no key: made, listed, revoked, followed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/own.h"
+#include "fcgi/answer.h"
+#include "fcgi/body.h"
+#include "fcgi/duration.h"
+#include "fcgi/file_body.h"
+#include "store/ctl_link.h"
+
+#define TTL_DEFAULT_MS (INT64_C(3600) * 1000)
+#define TTL_MAX_MS (INT64_C(30) * 86400 * 1000)
+#define LIST_MAX (CTL_LINKS_MAX * (6 * FS_CALL_PATH_MAX + 1024))
+
+struct link_in {
+	const char *path;
+	const char *method;
+	const char *ttl;
+	const char *expires;
+	bool download;
+};
+
+#define AT(member) offsetof(struct link_in, member)
+
+static const struct json_field link_fields[] = {
+    FILE_PATH_FIELD("path", AT(path)),
+    {"method", NULL, JSON_TEXT, AT(method), false, 3, 3},
+    {"ttl", NULL, JSON_TEXT, AT(ttl), false, 1, 32},
+    {"expiresAt", NULL, JSON_TEXT, AT(expires), false, 1, 40},
+    {"download", NULL, JSON_BOOL, AT(download), false, 0, 0},
+};
+
+/* "2026-01-31T12:00:00Z", with or without a fraction. */
+static bool iso_time(const char *text, int64_t *ms)
+{
+	struct tm tm = {0};
+	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+
+	if (end != NULL && *end == '.') {
+		end++;
+		end += strspn(end, "0123456789");
+	}
+	if (end == NULL || strcmp(end, "Z") != 0)
+		return false;
+	*ms = (int64_t)timegm(&tm) * 1000;
+	return true;
+}
+
+static enum err link_until(struct request *rq, const struct link_in *in,
+			   int64_t *out, struct errinfo *e)
+{
+	int64_t now = clock_unix_ms(), ttl = TTL_DEFAULT_MS;
+	const char *field = in->expires != NULL ? "expiresAt" : "ttl";
+
+	if (in->ttl != NULL && in->expires != NULL)
+		return err_http_field(rq, e, "ttl",
+				      "cannot be given with expiresAt");
+	if (in->ttl != NULL && !duration_parse(in->ttl, &ttl))
+		return err_http_field(rq, e, field,
+				      "must be a duration, such as 10m");
+	*out = now + ttl;
+	if (in->expires != NULL && !iso_time(in->expires, out))
+		return err_http_field(rq, e, field,
+				      "must be a time, such as "
+				      "2030-01-31T12:00:00Z");
+	if (*out <= now || *out > now + TTL_MAX_MS)
+		return err_http_field(rq, e, field,
+				      "must be within the next 30 days");
+	return ERR_NONE;
+}
+
+/* Where the caller reached us. */
+static void link_url(struct request *rq, struct json_out *o, const char *token)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(1024);
+	const char *scheme = route_header(rq, "REQUEST_SCHEME");
+	const char *host = route_header(rq, "SERVER_NAME");
+	const char *port = route_header(rq, "SERVER_PORT");
+	bool tls = scheme != NULL && strcmp(scheme, "https") == 0;
+
+	buf_addf(&b, "%s://%s", tls ? "https" : "http",
+		 host != NULL ? host : rq->worker->domain);
+	if (port != NULL && strcmp(port, tls ? "443" : "80") != 0)
+		buf_addf(&b, ":%s", port);
+	buf_addf(&b, "/v1/links/%s", token);
+	json_out_text(o, "url", buf_str(&b));
+}
+
+static void link_put(struct json_out *o, const struct ctl_link *l)
+{
+	json_out_text(o, "id", l->id);
+	json_out_text(o, "method", l->method);
+	json_out_text(o, "path", l->path);
+	json_out_bool(o, "download", l->download);
+	json_out_time(o, "createdAt", l->created_ms);
+	json_out_time(o, "expiresAt", l->expires_ms);
+}
+
+static enum err link_read(struct request *rq, struct ctl_link *l,
+			  struct errinfo *e)
+{
+	struct link_in in = {.method = "GET"};
+	enum err r = body_json(rq, link_fields, JSON_COUNT(link_fields), &in,
+			       e);
+	bool writes = in.method != NULL && strcmp(in.method, "PUT") == 0;
+
+	if (r == ERR_NONE)
+		r = link_until(rq, &in, &l->expires_ms, e);
+	if (r != ERR_NONE)
+		return r;
+	if (!writes && strcmp(in.method, "GET") != 0)
+		return err_http_field(rq, e, "method", "must be GET or PUT");
+	/* Nobody gives away what he may not do himself. */
+	if (writes && rq->auth.scope < KEY_EXEC)
+		return err_http_fail(rq, e, HTTP_FORBIDDEN,
+				     "This API key may not write");
+	snprintf(l->method, sizeof(l->method), "%s", in.method);
+	l->download = in.download;
+	l->path = strdup(in.path);
+	return l->path != NULL ? ERR_NONE : err_set(e, ERR_NOMEM, 0, "link");
+}
+
+enum err file_link_create(struct request *rq, struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o;
+	OWN(ctl_link_free) struct ctl_link l = {.path = NULL};
+	char token[CTL_LINK_LEN + 1];
+	enum err r;
+
+	json_out_init(&o, FILE_ANSWER_MAX);
+	file_body_op(rq, "link.create");
+	r = link_read(rq, &l, e);
+	if (r == ERR_NONE)
+		r = link_find(rq, e);
+	if (r != ERR_NONE)
+		return r;
+	l.auth = rq->auth;
+	memcpy(l.sandbox, rq->sandbox.id, sizeof(l.sandbox));
+	r = ctl_link_add(rq->store, &l, token, e);
+	if (r == ERR_LIMIT)
+		return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
+				     "This sandbox has %d links already",
+				     CTL_LINKS_MAX);
+	if (r != ERR_NONE)
+		return r;
+	json_out_object(&o, NULL);
+	link_url(rq, &o, token);
+	link_put(&o, &l);
+	json_out_end(&o);
+	return answer_json(rq, 201, &o, e);
+}
+
+enum err file_link_list(struct request *rq, struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o;
+	OWN(ctl_link_list_free) struct ctl_link_list all = {.n = 0};
+	enum err r = link_find(rq, e);
+
+	json_out_init(&o, LIST_MAX);
+	if (r == ERR_NONE)
+		r = ctl_link_list(rq->store, rq->auth.tenant, rq->sandbox.id,
+				  &all, e);
+	if (r != ERR_NONE)
+		return r;
+	json_out_object(&o, NULL);
+	json_out_array(&o, "links");
+	for (size_t i = 0; i < all.n; i++) {
+		json_out_object(&o, NULL);
+		link_put(&o, &all.rows[i]);
+		json_out_end(&o);
+	}
+	json_out_end(&o);
+	json_out_end(&o);
+	return answer_json(rq, 200, &o, e);
+}
+
+/* The same for one that never was, is over, or is for something else. */
+static enum err link_unknown(struct request *rq, struct errinfo *e)
+{
+	return err_http_fail(rq, e, HTTP_LINK_NOT_FOUND,
+			     "This link does not exist, or not any more");
+}
+
+enum err file_link_delete(struct request *rq, struct errinfo *e)
+{
+	enum err r = link_find(rq, e);
+
+	if (r == ERR_NONE)
+		r = ctl_link_remove(rq->store, rq->auth.tenant, rq->sandbox.id,
+				    route_param(rq, "id"), e);
+	if (r == ERR_NOT_FOUND && rq->sandbox.id[0] != '\0')
+		return link_unknown(rq, e);
+	if (r == ERR_NONE)
+		answer_empty(rq, 204);
+	return r;
+}
+
+/* ---- following one ---- */
+
+static enum err link_param(struct request *rq, const char *name,
+			   const char *value, struct errinfo *e)
+{
+	struct route_param *p = &rq->params[rq->nparams];
+
+	must(rq->nparams < ROUTE_PARAMS_MAX);
+	p->value = strdup(value);
+	if (p->value == NULL)
+		return err_set(e, ERR_NOMEM, 0, "link");
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	rq->nparams++;
+	return ERR_NONE;
+}
+
+/* From here on it is the request of the key that made it, for this file. */
+static enum err link_follow(struct request *rq, const char *method,
+			    struct errinfo *e)
+{
+	OWN(ctl_link_free) struct ctl_link l = {.path = NULL};
+	enum err r = route_unpark(rq, e);
+
+	if (r == ERR_NONE)
+		r = ctl_link_use(rq->store, route_param(rq, "token"), &l, e);
+	if (r == ERR_NOT_FOUND ||
+	    (r == ERR_NONE && strcmp(l.method, method) != 0))
+		return link_unknown(rq, e);
+	if (r != ERR_NONE)
+		return r;
+	rq->auth = l.auth;
+	rq->attach = l.download;
+	answer_header(rq, "Referrer-Policy", "no-referrer");
+	r = link_param(rq, "sandbox", l.sandbox, e);
+	return r == ERR_NONE ? link_param(rq, "path", l.path, e) : r;
+}
+
+enum err file_link_get(struct request *rq, struct errinfo *e)
+{
+	enum err r = link_follow(rq, "GET", e);
+
+	return r == ERR_NONE ? file_raw_get(rq, e) : r;
+}
+
+enum err file_link_put(struct request *rq, struct errinfo *e)
+{
+	enum err r = link_follow(rq, "PUT", e);
+
+	return r == ERR_NONE ? file_raw_put(rq, e) : r;
+}
