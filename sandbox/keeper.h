@@ -139,6 +139,7 @@ struct keeper {
 	struct port *ports;
 	struct session *sessions;
 	struct loop_timer sweep;
+	size_t swept_bytes; /* freed by sweeps since memory was given back */
 	bool gone;          /* the sandbox ended; only goodbyes are left */
 	int64_t goodbye_ms; /* until then */
 };

@@ -183,7 +183,6 @@ static bool has_strays(const struct exec *x)
 static bool sweep(struct keeper *k)
 {
 	struct kept kept = {0};
-	size_t freed = 0;
 
 	for (struct exec *x = k->execs_last, *prev; x != NULL; x = prev) {
 		bool held = x->out.watch.fd >= 0 || x->err.watch.fd >= 0 ||
@@ -193,14 +192,16 @@ static bool sweep(struct keeper *k)
 		if (x->state != EXEC_ENDED || x->attaches != NULL ||
 		    sweep_keeps(x, &kept))
 			continue;
-		freed += x->ring.bytes;
+		k->swept_bytes += x->ring.bytes;
 		if (held && kept.held++ < KEEPER_HELD_MAX)
 			ring_trim(&x->ring);
 		else
 			exec_free(x);
 	}
-	if (freed > TRIM_BYTES) /* its own pages would lie among kept ones */
+	if (k->swept_bytes > TRIM_BYTES) { /* their pages lie among kept ones */
 		malloc_trim(0);
+		k->swept_bytes = 0;
+	}
 	return k->nended > kept.n;
 }
 
