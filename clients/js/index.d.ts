@@ -512,9 +512,101 @@ export class Session extends Calls {
 	delete(): Promise<void>;
 }
 
+export interface Progress {
+	bytes: number;
+	/** undefined: not known. */
+	total?: number;
+}
+
+/** A file, or an archive, that is being read. Its bytes can be taken once. */
+export class Download implements AsyncIterable<Uint8Array> {
+	private constructor();
+	readonly size?: number;
+	readonly totalSize?: number;
+	readonly offset: number;
+	readonly etag?: string;
+	readonly contentType?: string;
+	readonly lastModified?: Date;
+	[Symbol.asyncIterator](): AsyncIterator<Uint8Array>;
+	stream(): ReadableStream<Uint8Array>;
+	bytes(): Promise<Uint8Array>;
+	text(): Promise<string>;
+}
+
+export interface TransferOptions {
+	onProgress?: (progress: Progress) => void;
+	signal?: AbortSignal;
+}
+
+export type Content = string | Uint8Array | ArrayBuffer | Blob |
+	ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+
+export interface FileLink {
+	id: string;
+	method: 'GET' | 'PUT';
+	path: string;
+	download: boolean;
+	createdAt: string;
+	expiresAt: string;
+}
+
+/** Paths are text, or bytes where a name is no UTF-8. */
+export class Files {
+	private constructor();
+	put(path: string | Uint8Array, content: Content,
+		options?: TransferOptions & {
+			size?: number;
+			mode?: string;
+			append?: boolean;
+			offset?: number;
+			sync?: boolean;
+			ifMatch?: string;
+			ifNoneMatch?: string;
+		}): Promise<{ path: string; size: number; etag?: string;
+			created: boolean }>;
+	get(path: string | Uint8Array, options?: TransferOptions & {
+		start?: number;
+		end?: number;
+		ifMatch?: string;
+	}): Promise<Download>;
+	delete(path: string | Uint8Array, options?: {
+		recursive?: boolean;
+		ifMatch?: string;
+		signal?: AbortSignal;
+	}): Promise<void>;
+	pack(path: string | Uint8Array, options?: TransferOptions & {
+		format?: 'tar' | 'tar.gz' | 'tar.zst' | 'zip';
+	}): Promise<Download>;
+	unpack(path: string | Uint8Array, content: Content,
+		options?: TransferOptions & { size?: number;
+			links?: 'inside' | 'all' }):
+		Promise<{ path: string; entries: number; bytes: number }>;
+	stat(path: string, options?: { followLinks?: boolean;
+		signal?: AbortSignal }): Promise<Record<string, unknown>>;
+	copy(sourcePath: string, destinationPath: string, options?: {
+		recursive?: boolean; overwrite?: boolean }): Promise<FileAnswer>;
+	chmod(path: string, mode: string | number,
+		options?: { recursive?: boolean }): Promise<FileAnswer>;
+	writeMany(files: { path: string; content: string;
+		encoding?: string; mode?: string }[],
+	options?: { sync?: boolean }): Promise<{ success: boolean;
+		files: { path: string; success: boolean; size?: number;
+			error?: { code: string; message: string;
+				httpStatus: number } }[] }>;
+	list(path: string, options?: { recursive?: boolean;
+		includeHidden?: boolean; pageSize?: number }):
+		AsyncIterable<Record<string, unknown>>;
+	link(path: string, options?: { method?: 'GET' | 'PUT'; ttl?: string;
+		expiresAt?: string | Date; download?: boolean }):
+		Promise<FileLink & { url: string }>;
+	links(): Promise<FileLink[]>;
+	revokeLink(id: string): Promise<void>;
+}
+
 export class Sandbox extends Calls {
 	private constructor();
 	readonly name: string;
+	readonly files: Files;
 
 	create(settings?: SandboxSettings): Promise<SandboxInfo>;
 	getInfo(): Promise<SandboxInfo>;

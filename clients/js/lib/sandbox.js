@@ -3,6 +3,7 @@
  */
 import * as code from './code.js';
 import { Calls } from './calls.js';
+import { Files } from './raw.js';
 import * as session from './session.js';
 import { Transport } from './transport.js';
 
@@ -38,11 +39,15 @@ export class Sandbox extends Calls {
 				transport.json(method, path + route, ...rest),
 			stream: (method, route, ...rest) =>
 				transport.stream(method, path + route, ...rest),
+			raw: (method, route, ...rest) =>
+				transport.raw(method, path + route, ...rest),
 		};
 		const contexts = new code.DefaultContexts(api);
 
 		super(api, contexts);
 		this.name = name;
+		/** Bytes, archives, links, and what else files need. */
+		this.files = new Files(api);
 		this.#transport = transport;
 		this.#api = api;
 		this.#contexts = contexts;

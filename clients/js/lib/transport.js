@@ -53,25 +53,41 @@ export class Transport {
 		return response.body;
 	}
 
-	async #send(method, path, body, accept, options) {
+	/** One call with bytes: `{headers, body, signal}`; the response. */
+	raw(method, path, { headers, body, signal } = {}) {
+		return this.#fetched(path, {
+			method,
+			headers: headers ?? {},
+			body,
+			signal,
+			...(typeof body?.getReader === 'function' &&
+				{ duplex: 'half' }),
+		});
+	}
+
+	#send(method, path, body, accept, options) {
 		const { signal, idempotencyKey } = options;
-		const headers = {
-			Accept: accept,
-			Authorization: `Bearer ${this.#apiKey}`,
-		};
-		let response;
+		const headers = { Accept: accept };
 
 		if (idempotencyKey !== undefined)
 			headers['Idempotency-Key'] = idempotencyKey;
 		if (body !== undefined)
 			headers['Content-Type'] = 'application/json';
+		return this.#fetched(path, {
+			method,
+			headers,
+			body: body && JSON.stringify(body),
+			signal,
+		});
+	}
+
+	async #fetched(path, request) {
+		const { signal } = request;
+		let response;
+
+		request.headers.Authorization = `Bearer ${this.#apiKey}`;
 		try {
-			response = await this.#fetch(this.#base + path, {
-				method,
-				headers,
-				body: body && JSON.stringify(body),
-				signal,
-			});
+			response = await this.#fetch(this.#base + path, request);
 		} catch (cause) {
 			signal?.throwIfAborted();
 			throw new SandboxError(
