@@ -38,6 +38,7 @@
  *  list PATH RECURSIVE HIDDEN MAX [AFTER]
  *                                  MAX: most entries; AFTER: the path of the
  *                                  last one that was told before
+ *  watch, check                    base/watch_msg.h
  *
  * IF, else FS_MISMATCH: "-" any; "=*" it is there; "!*" it is not; "=TAG,TAG"
  * it is there and one of these; "!TAG,TAG" it is none of these. A TAG is what
@@ -73,6 +74,8 @@
 	X(INVALID, "invalid argument")                                         \
 	X(MISMATCH, "not in the expected state")                               \
 	X(BAD_ARCHIVE, "not an archive that can be unpacked")                  \
+	X(WATCHES, "too many watched directories")                             \
+	X(WATCHERS, "too many watchers")                                       \
 	X(CUT, "the upload broke off")                                         \
 	X(IO, "input/output error")
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/watch_msg.h"
 #include "sandbox/fs.h"
 #include "sandbox/fs_op.h"
 
@@ -16,13 +17,21 @@ struct operation {
 };
 
 static const struct operation operations[] = {
-    {"stat", 1, 1, fs_name_stat},      {"read", 4, 0, fs_read_file},
-    {"serve", 1, 0, fs_read_serve},    {"write", 3, 1, fs_write_file},
-    {"append", 1, 1, fs_write_append}, {"patch", 2, 1, fs_write_patch},
-    {"delete", 2, 1, fs_name_delete},  {"rename", 2, 0, fs_move_rename},
-    {"move", 2, 0, fs_move_into},      {"copy", 4, 0, fs_move_copy},
-    {"chmod", 3, 0, fs_name_chmod},    {"mkdir", 2, 0, fs_name_mkdir},
+    {"stat", 1, 1, fs_name_stat},
+    {"read", 4, 0, fs_read_file},
+    {"serve", 1, 0, fs_read_serve},
+    {"write", 3, 1, fs_write_file},
+    {"append", 1, 1, fs_write_append},
+    {"patch", 2, 1, fs_write_patch},
+    {"delete", 2, 1, fs_name_delete},
+    {"rename", 2, 0, fs_move_rename},
+    {"move", 2, 0, fs_move_into},
+    {"copy", 4, 0, fs_move_copy},
+    {"chmod", 3, 0, fs_name_chmod},
+    {"mkdir", 2, 0, fs_name_mkdir},
     {"list", 4, 1, fs_list_dir},
+    {"watch", 3, WATCH_GLOBS_MAX, fs_watch_tree},
+    {"check", 3, WATCH_GLOBS_MAX, fs_watch_count},
 };
 
 struct errno_status {

@@ -92,6 +92,10 @@ int fs_write_patch(struct fs_op *op);
 /** fs_list_dir(op): Send the head and the records. */
 int fs_list_dir(struct fs_op *op);
 
+/** fs_watch_tree(op), fs_watch_count(op): watch and check of watch_msg.h. */
+int fs_watch_tree(struct fs_op *op);
+int fs_watch_count(struct fs_op *op);
+
 /** fs_name_stat(op), fs_name_delete(op), fs_name_mkdir(op): One path. */
 int fs_name_stat(struct fs_op *op);
 int fs_name_delete(struct fs_op *op);
