@@ -201,6 +201,12 @@ static const struct told told[FS_STATUS_END] = {
     [FS_MISMATCH] = {HTTP_PRECONDITION_FAILED,
 		     "The file is not as the request wants it"},
     [FS_BAD_ARCHIVE] = {HTTP_INVALID_ARCHIVE, "It cannot be unpacked"},
+    [FS_WATCHES] = {HTTP_LIMIT_EXCEEDED,
+		    "A sandbox can watch at most 65536 directories "
+		    "(inotify watches)"},
+    [FS_WATCHERS] = {HTTP_LIMIT_EXCEEDED,
+		     "A sandbox can open at most 128 watchers "
+		     "(inotify instances)"},
     [FS_CUT] = {HTTP_BAD_REQUEST, "The content broke off"},
     [FS_IO] = {HTTP_FILESYSTEM_ERROR, "The file system failed"},
 };

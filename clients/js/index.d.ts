@@ -301,6 +301,54 @@ export interface FileAnswer {
 	timestamp: string;
 }
 
+export type FileWatchEventType =
+	'create' | 'modify' | 'delete' | 'move_from' | 'move_to' | 'attrib';
+
+/**
+ * Patterns: `*` and `?` in one name, `**` for any directories. Without a slash
+ * one is tried on every name, else on the path from the watched directory.
+ */
+export interface WatchOptions {
+	/** Default: true. */
+	recursive?: boolean;
+	/** Default: all. */
+	events?: FileWatchEventType[];
+	/** Only these; not together with exclude. */
+	include?: string[];
+	/** Default: .git, node_modules, .DS_Store. */
+	exclude?: string[];
+	sessionId?: string;
+	signal?: AbortSignal;
+}
+
+/** What parseSSEStream gives of watch(); the last is stopped or error. */
+export type FileWatchSSEEvent =
+	| { type: 'watching'; path: string; watchId: string }
+	| {
+		type: 'event';
+		eventType: FileWatchEventType;
+		path: string;
+		/** The exact bytes of a path that is no UTF-8. */
+		pathBase64?: string;
+		isDirectory: boolean;
+		/** The same in both halves of a move. */
+		cookie?: number;
+		timestamp: string;
+	}
+	| { type: 'resync'; reason: 'overflow'; timestamp: string }
+	| { type: 'error'; error: string; timestamp: string }
+	| { type: 'stopped'; reason: string; timestamp: string };
+
+export interface CheckChangesResult {
+	success: true;
+	status: 'unchanged' | 'changed' | 'resync';
+	/** Of resync only. */
+	reason?: 'expired' | 'restarted';
+	/** For the next check's `since`. */
+	version: string;
+	timestamp: string;
+}
+
 export interface ReadFileResult extends FileAnswer {
 	content: string;
 	encoding: 'utf-8' | 'base64';
@@ -475,6 +523,12 @@ export abstract class Calls {
 		Promise<FileAnswer & { files: FileInfo[]; count: number }>;
 	exists(path: string): Promise<FileAnswer & { exists: boolean }>;
 
+	/** The watch has begun when the stream is here. */
+	watch(path: string, options?: WatchOptions): Promise<EventStream>;
+	checkChanges(path: string,
+		options?: WatchOptions & { since?: string }):
+		Promise<CheckChangesResult>;
+
 	exposePort(port: number, options?: { name?: string; token?: string }):
 		Promise<ExposedPort>;
 	unexposePort(port: number): Promise<void>;
@@ -631,7 +685,7 @@ export function listSandboxes(options?: ConnectOptions & {
 
 /** The events of a stream that a `…Stream` method returned. */
 export function parseSSEStream<
-	T = ExecEvent | LogEvent | CodeEvent,
+	T = ExecEvent | LogEvent | CodeEvent | FileWatchSSEEvent,
 >(stream: EventStream, signal?: AbortSignal): AsyncGenerator<T>;
 
 /** Every refusal of the service, and every failure to reach it. */

@@ -48,6 +48,8 @@ const BODIES = {
 	},
 	'api/links': { path: '/workspace/kept' },
 	'api/chmod': { path: '/workspace/kept', mode: '0700' },
+	'api/watch': { path: '/workspace' },
+	'api/watch/check': { path: '/workspace' },
 	'api/git/checkout': { repoUrl: '/workspace/kept' },
 };
 

@@ -7,6 +7,7 @@ import * as file from './files.js';
 import * as git from './git.js';
 import * as port from './ports.js';
 import * as process from './process.js';
+import * as watching from './watch.js';
 
 export class Calls {
 	#api;
@@ -130,6 +131,14 @@ export class Calls {
 
 	exists(path) {
 		return file.exists(this.#api, path);
+	}
+
+	watch(path, options) {
+		return watching.watch(this.#api, path, options);
+	}
+
+	checkChanges(path, options) {
+		return watching.checkChanges(this.#api, path, options);
 	}
 
 	exposePort(number, options) {

@@ -5,7 +5,7 @@ import { Calls } from './calls.js';
 
 /* Routes that know what a session is. */
 const IN_SESSION = new RegExp('^/api/(?:execute|process/start|read|write|' +
-	'delete|rename|move|mkdir|list-files|exists|contexts$|git/)');
+	'delete|rename|move|mkdir|list-files|exists|contexts$|git/|watch)');
 
 /** ${api} for calls in session ${sessionId}. */
 function within(api, sessionId) {
