@@ -43,6 +43,27 @@ export class Connection {
 		});
 	}
 
+	/** The answer as it comes, for the reader to end. */
+	open(method, path, body) {
+		const text = JSON.stringify(body);
+
+		return new Promise((resolve, reject) => {
+			const request = http.request({
+				host: this.#address.host,
+				port: this.#address.port,
+				method,
+				path,
+				headers: {
+					...this.#headers,
+					'Content-Type': 'application/json',
+					'Content-Length': Buffer.byteLength(text),
+				},
+			}, resolve);
+			request.on('error', reject);
+			request.end(text);
+		});
+	}
+
 	close() {
 		this.#agent.destroy();
 	}

@@ -4,7 +4,7 @@
  * between the measurements of its row.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -179,4 +179,35 @@ export function fileFloor(dir, text) {
 	writeFileSync(file, text);
 	readFileSync(file, 'utf8');
 	return performance.now() - start;
+}
+
+/** node's own watch of a directory in which ${program} makes files. */
+export class WatchFloor {
+	#child;
+	#watcher;
+	#told;
+
+	constructor(dir, program, ageOf) {
+		const top = path.join(dir, 'watched');
+
+		mkdirSync(top);
+		this.#child = spawn('python3', ['-u', '-c', program, top],
+			{ stdio: ['pipe', 'ignore', 'inherit'] });
+		this.#watcher = watch(top, (type, name) => {
+			if (type === 'rename')
+				this.#told?.(ageOf(name));
+		});
+	}
+
+	measure() {
+		return new Promise((done) => {
+			this.#told = done;
+			this.#child.stdin.write('\n');
+		});
+	}
+
+	close() {
+		this.#watcher.close();
+		this.#child.stdin.end();
+	}
 }

@@ -5,11 +5,12 @@
  * open() prepares, ours() and floor() measure once and give milliseconds,
  * close() ends. What is only preparation or cleaning up is not timed.
  */
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 
 import { timed, until } from '../e2e/lib/wait.mjs';
 import { Connection } from './connection.mjs';
-import { fileFloor, IpykernelFloor, PythonFloor, SpawnFloor }
+import { fileFloor, IpykernelFloor, PythonFloor, SpawnFloor, WatchFloor }
 	from './floors.mjs';
 
 const PORT = 8700;
@@ -381,9 +382,65 @@ class File extends Warm {
 	}
 }
 
+/* Makes a file for each line it reads; the name is the time. */
+const TOUCH = `import sys, time
+for line in sys.stdin:
+    open(f"{sys.argv[1]}/t{time.time_ns()}", "x").close()
+`;
+
+/** Milliseconds since a file of TOUCH was made, by its name in a text. */
+function ageOf(text) {
+	const [, ns] = /\/?t(\d{19})/.exec(text);
+
+	return performance.timeOrigin + performance.now() - Number(ns) / 1e6;
+}
+
+class Watch extends Warm {
+	static label = 'watch: a file is made to its event';
+	static floorLabel = 'fs.watch of a node outside';
+	static target = 5;
+
+	async open() {
+		await super.open();
+		await this.sandbox.write('/workspace/w/touch.py', TOUCH);
+		this.touch = await this.sandbox.start(
+			'python3 -u w/touch.py /workspace/w', { openStdin: true });
+		this.events = await this.sandbox.watch('/workspace/w');
+		this.near = new WatchFloor(this.bench.dir, TOUCH, ageOf);
+		await once(this.events, 'data');
+	}
+
+	async ours() {
+		const made = new Promise((done) => {
+			const look = (data) => {
+				const text = String(data);
+
+				if (!/\/t\d{19}/.test(text))
+					return;
+				this.events.off('data', look);
+				done(ageOf(text));
+			};
+			this.events.on('data', look);
+		});
+
+		await this.sandbox.feed(this.touch.processId, '\n');
+		return made;
+	}
+
+	floor() {
+		return this.near.measure();
+	}
+
+	async close() {
+		this.near.close();
+		this.events.destroy();
+		await super.close();
+	}
+}
+
 export const rows = [Ping, Exec, ExecSession, Output, Create, NewContext, NewNodeContext,
 	WarmRun, FirstTable, FirstPlot,
-	Preview, PreviewLarge, PreviewBatch, File];
+	Preview, PreviewLarge, PreviewBatch, File, Watch];
 
 /** With --ipykernel: it takes a second for each kernel. */
 export const ipykernelRows = [

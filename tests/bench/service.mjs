@@ -50,8 +50,18 @@ class Sandbox {
 			throw new Error(`${command}: ${result.stderr}`);
 	}
 
-	start(command) {
-		return this.#post('process/start', { command });
+	start(command, more = {}) {
+		return this.#post('process/start', { command, ...more });
+	}
+
+	feed(id, data) {
+		return this.#post(`process/${id}/stdin`, { data });
+	}
+
+	/** Events of a directory, as text. */
+	watch(path) {
+		return this.#connection.open('POST', `${this.#path}/api/watch`,
+			{ path });
 	}
 
 	async newContext(language) {
