@@ -77,7 +77,9 @@ static int walk_made(struct fs_op *op, int base, const char *path, size_t n,
 		next = open_dir(dir, name);
 		if (next < 0)
 			return fs_fail(
-			    op, errno == ENOENT && why != EEXIST ? why : errno);
+			    op, errno == ENOENT && why != 0 && why != EEXIST
+				    ? why
+				    : errno); /* made, and gone again */
 		close(dir);
 		dir = next;
 	}
