@@ -135,6 +135,7 @@ run_daemon() {
 start_broker() {
 	(run_daemon "$data/bin/warrend" --data "$data" --run "$run" \
 		--domain "$domain" --port "$port" \
+		${disk_overcommit:+--disk-overcommit "$disk_overcommit"} \
 		${core_handler:+"$core_handler"}) >>"$data/warrend.log" 2>&1 &
 	broker=$!
 	echo "$broker" >"$run/warrend.pid"
@@ -312,7 +313,9 @@ detach() {
 	trap 'stopping=1; end_supervisor' INT TERM HUP
 	exec {lines}< <(exec setsid "$here/serve" --supervise --data "$data" \
 		--port "$port" --domain "$domain" --bind "$bind" \
-		--build-type "$build_type" ${core_handler:+"$core_handler"} \
+		--build-type "$build_type" \
+		${disk_overcommit:+--disk-overcommit "$disk_overcommit"} \
+		${core_handler:+"$core_handler"} \
 		2>&1 </dev/null)
 	supervisor=$!
 	[[ -z $stopping ]] || end_supervisor
@@ -343,16 +346,21 @@ end_watcher() {
 }
 
 stop_running() {
-	local pid ended=
+	local pid ended= tries=50
 	if [[ -e $data/serve.lock ]]; then
 		exec 9>>"$data/serve.lock"
-		if ! flock -n 9; then
+		# Held, and by nobody who watches: one that starts, or what a
+		# killed one was just running. Both last a moment.
+		until flock -n 9; do
 			pid=$(cat "$data/serve.pid" 2>/dev/null) || true
-			runs_here "$pid" 'serve ' ||
+			if runs_here "$pid" 'serve '; then
+				end_watcher "$pid"
+				return
+			fi
+			((tries--)) ||
 				fail "It is starting; try again in a moment"
-			end_watcher "$pid"
-			return
-		fi
+			sleep 0.2
+		done
 	fi
 	# Nobody watches, or D was removed while it ran.
 	pid=$(pid_of serve)
