@@ -1,5 +1,6 @@
 /* Executions as a noun: list, one, its events, kill. */
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/own.h"
@@ -15,6 +16,10 @@
 
 #define LIST_MAX 1000
 #define LIST_JSON_MAX (96U * MIB)
+
+/* How long the recorder may take to store an end that is known already. */
+#define LATE_MS 500
+#define LATE_STEP_MS 10
 
 static const char *execution_kind(enum exec_kind kind)
 {
@@ -237,11 +242,37 @@ static enum err execution_idle(void *ctx, struct errinfo *e)
 	return sse_beat(&t->sse, e);
 }
 
-/* ${end} NULL: what it was is not known if the keeper does not know it. */
+/* Until the recorder has stored the end of ${id}, if there is one to store. */
+static enum err execution_late_end(struct request *rq, const char *id,
+				   struct node_end *end, struct errinfo *e)
+{
+	struct timespec step = {.tv_nsec = LATE_STEP_MS * 1000000L};
+	int64_t until = clock_mono_ms() + LATE_MS;
+	enum err r = route_unpark(rq, e);
+
+	while (r == ERR_NONE) {
+		OWN(node_execution_free) struct node_execution x = {0};
+
+		r = node_execution_get(rq->store, rq->sandbox.id, id, &x, e);
+		if (r == ERR_NONE && x.state == NODE_ENDED) {
+			*end = x.end;
+			return ERR_NONE;
+		}
+		if (clock_mono_ms() >= until || answer_gone(rq))
+			break;
+		nanosleep(&step, NULL);
+	}
+	return r == ERR_NOT_FOUND ? ERR_NONE : r;
+}
+
+/*
+ * ${end} NULL: what it was is not known if neither the keeper knows it nor,
+ * after a while, the row.
+ */
 static enum err execution_follow(struct request *rq, const char *id,
 				 const struct node_end *end, struct errinfo *e)
 {
-	static const struct node_end gone = {.reason = END_SANDBOX_GONE};
+	struct node_end late = {.reason = END_SANDBOX_GONE};
 	struct exec_tell t = {0};
 	struct follow f = {.rq = rq,
 			   .live = true,
@@ -259,8 +290,10 @@ static enum err execution_follow(struct request *rq, const char *id,
 	if (r != ERR_NONE)
 		return r;
 	r = follow_run(&f, e);
+	if (r == ERR_NONE && f.how == FOLLOW_GONE && end == NULL)
+		r = execution_late_end(rq, id, &late, e);
 	if (r == ERR_NONE && f.how == FOLLOW_GONE)
-		r = execution_end(&t, end != NULL ? end : &gone, 0, e);
+		r = execution_end(&t, end != NULL ? end : &late, 0, e);
 	return link_client_gone(e) ? ERR_NONE : r;
 }
 

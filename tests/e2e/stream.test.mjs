@@ -104,6 +104,26 @@ test('who asks after the end is told the end at once', limit, async (t) => {
 	}
 });
 
+test('a cursor at the end of what has just ended gets how it ended', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+
+		for (let round = 0; round < 20; round++) {
+			const stream = await sandbox.execStream('echo x; exit 6');
+			let executionId;
+			let last = 0;
+
+			for await (const { id, data } of readFrames(stream)) {
+				executionId ??= JSON.parse(data).executionId;
+				last = Number(id ?? last);
+			}
+			const [{ event }] = await framesOf(sandbox,
+				`executions/${executionId}/events`, { after: last });
+			assert.equal(event.type, 'complete');
+			assert.equal(event.exitCode, 6);
+		}
+	});
+
 test('a cursor past the end of what runs waits for what comes', limit,
 	async (t) => {
 		const sandbox = stack.sandbox(t);
