@@ -28,7 +28,7 @@ struct link_in {
 
 static const struct json_field link_fields[] = {
     FILE_PATH_FIELD("path", AT(path)),
-    {"method", NULL, JSON_TEXT, AT(method), false, 3, 3},
+    {"method", NULL, JSON_TEXT, AT(method), false, 1, 16},
     {"ttl", NULL, JSON_TEXT, AT(ttl), false, 1, 32},
     {"expiresAt", NULL, JSON_TEXT, AT(expires), false, 1, 40},
     {"download", NULL, JSON_BOOL, AT(download), false, 0, 0},

@@ -210,16 +210,20 @@ static enum err json_in_text(struct json_in *in, const struct json_field *f,
 			     struct json_object *v, void *to, struct errinfo *e)
 {
 	struct json_blob blob;
+	char why[96];
 
 	if (!json_object_is_type(v, json_type_string))
 		return json_in_no(in, e, f->key, "must be a text");
 	if (f->kind == JSON_BASE64)
 		return json_in_base64(in, f, v, to, e);
 	blob.p = json_in_text_of(v, &blob.n);
-	if (!json_in_len_ok(f, blob.n))
-		return json_in_no(in, e, f->key,
-				  blob.n == 0 ? "must not be empty"
-					      : "is too long or too short");
+	if (!json_in_len_ok(f, blob.n) && blob.n == 0)
+		return json_in_no(in, e, f->key, "must not be empty");
+	if (!json_in_len_ok(f, blob.n)) {
+		snprintf(why, sizeof(why), "must have %lld to %lld bytes",
+			 (long long)f->min, (long long)f->max);
+		return json_in_no(in, e, f->key, why);
+	}
 	if (f->kind == JSON_BLOB) {
 		memcpy(to, &blob, sizeof(blob));
 		return ERR_NONE;
@@ -252,11 +256,15 @@ static enum err json_in_texts(struct json_in *in, const struct json_field *f,
 			      struct json_object *v, void *to,
 			      struct errinfo *e)
 {
+	char why[96];
+
 	if (!json_object_is_type(v, json_type_array))
 		return json_in_no(in, e, f->key, "must be an array of texts");
-	if (!json_in_len_ok(f, json_object_array_length(v)))
-		return json_in_no(in, e, f->key,
-				  "has too many or too few members");
+	if (!json_in_len_ok(f, json_object_array_length(v))) {
+		snprintf(why, sizeof(why), "must have %lld to %lld members",
+			 (long long)f->min, (long long)f->max);
+		return json_in_no(in, e, f->key, why);
+	}
 	for (size_t i = 0; i < json_object_array_length(v); i++) {
 		struct json_object *m = json_object_array_get_idx(v, i);
 		const char *s;
@@ -391,6 +399,7 @@ enum err json_in_read_obj(struct json_in *in, struct json_object *obj,
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct json_field *f = &fields[i];
+		struct json_field said = *f; /* as the caller spelled it */
 		struct json_object *v = json_object_object_get(obj, f->key);
 		struct json_object *alias =
 		    f->alias != NULL ? json_object_object_get(obj, f->alias)
@@ -400,13 +409,15 @@ enum err json_in_read_obj(struct json_in *in, struct json_object *obj,
 		if (v != NULL && alias != NULL)
 			return json_in_no(in, e, f->key,
 					  "is given in two spellings");
-		if (v == NULL)
+		if (v == NULL && alias != NULL) {
 			v = alias;
+			said.key = f->alias;
+		}
 		if (v == NULL && f->needed)
 			return json_in_no(in, e, f->key, "is needed");
 		if (v == NULL)
 			continue;
-		r = json_in_one(in, f, v, out, e);
+		r = json_in_one(in, &said, v, out, e);
 		if (r != ERR_NONE)
 			return r;
 	}

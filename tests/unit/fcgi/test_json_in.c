@@ -187,6 +187,14 @@ static void wrong_types_name_the_field(void **state)
 	assert_refused("{\"object\":\"x\"}", "object");
 }
 
+static void a_second_spelling_is_named_as_it_was_sent(void **state)
+{
+	(void)state;
+	assert_refused("{\"num_ber\":\"7\"}", "num_ber");
+	assert_refused("{\"num_ber\":101}", "num_ber");
+	assert_refused("{\"number\":101}", "number");
+}
+
 static void values_out_of_range_name_the_field(void **state)
 {
 	(void)state;
@@ -320,6 +328,7 @@ int main(void)
 	    cmocka_unit_test(nesting_is_bounded),
 	    cmocka_unit_test(a_nul_byte_in_the_body_is_refused),
 	    cmocka_unit_test(wrong_types_name_the_field),
+	    cmocka_unit_test(a_second_spelling_is_named_as_it_was_sent),
 	    cmocka_unit_test(values_out_of_range_name_the_field),
 	    cmocka_unit_test(
 		integers_beyond_64_bits_are_not_clamped_into_range),
