@@ -134,6 +134,9 @@ describe('charts', { timeout: 120000 }, () => {
 			'[1, 2]], labels=["a", "b"])');
 		assert.equal(plain.type, 'box');
 		assert.deepEqual(plain.elements[0], expected);
+		const numbered = await chart('plt.boxplot([[1, 2], [3, 4]])');
+		assert.deepEqual(numbered.x.ticks, [{ value: 1, label: '1' },
+			{ value: 2, label: '2' }]);
 		const seaborn = await chart('sns.boxplot(x=["a"] * 7, ' +
 			'y=[1, 2, 3, 3, 4, 5, 50])');
 		assert.deepEqual(seaborn.elements[0], expected);

@@ -127,7 +127,8 @@ def _axis(axes, axis):
     texts = axis.get_major_formatter().format_ticks(locations)
     return {"label": loose(label), "unit": unit and loose(unit.group(1)),
             "scale": _scale(axes, axis),
-            "ticks": [{"value": value, "label": loose(text)} for value, text
+            "ticks": [{"value": value, "label": loose(str(text))}
+                      for value, text
                       in zip(_values(axes, axis, locations), texts)]}
 
 
