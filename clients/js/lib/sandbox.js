@@ -4,6 +4,7 @@
 import * as code from './code.js';
 import { Calls } from './calls.js';
 import { Files } from './raw.js';
+import { SandboxError } from './error.js';
 import * as session from './session.js';
 import { Transport } from './transport.js';
 
@@ -12,6 +13,9 @@ import { Transport } from './transport.js';
  * call; the first call that changes something makes the sandbox.
  */
 export function getSandbox(name, options) {
+	if (typeof name !== 'string' || name === '')
+		throw new SandboxError('A sandbox has a name: give a text',
+			{ code: 'VALIDATION_FAILED' });
 	return new Sandbox(name, new Transport(options));
 }
 

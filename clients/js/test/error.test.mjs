@@ -67,6 +67,12 @@ test('without a key there is a typed error before any call', () => {
 	}
 });
 
+test('what is no name is refused before any call', () => {
+	for (const name of [undefined, null, '', 7])
+		assert.throws(() => getSandbox(name, { apiKey: 'k' }),
+			{ code: 'VALIDATION_FAILED' });
+});
+
 test('a service that is not there is CONNECTION_FAILED', async () => {
 	/* A port that was free a moment ago. */
 	const port = await new Promise((resolve) => {
