@@ -29,7 +29,8 @@ struct watch_body {
 #define WATCH_BODY_INIT                                                        \
 	{                                                                      \
 		.recursive = true, .full = BUF_INIT(2 * FS_CALL_PATH_MAX),     \
-		.globs = BUF_INIT(WATCH_GLOBS_MAX * (WATCH_GLOB_MAX + 2))      \
+		.globs = BUF_INIT((size_t)WATCH_GLOBS_MAX *                    \
+				  (WATCH_GLOB_MAX + 2))                        \
 	}
 
 /**

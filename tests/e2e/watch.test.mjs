@@ -169,7 +169,8 @@ test('the executor ends with its client', limit,
 		const events = await watched(t, sandbox);
 
 		await next(events);
-		assert.equal(await executors(sandbox), 1);
+		await until(WAIT_MS, 'others to end',
+			async () => await executors(sandbox) === 1);
 		events.close();
 		await until(WAIT_MS, 'its end',
 			async () => await executors(sandbox) === 0);
@@ -295,7 +296,8 @@ test('check tells whether something changed since', limit, async (t) => {
 		{ since: changed.version });
 	/* the excluded directory itself is not told either */
 	assert.equal(after.status, 'unchanged');
-	assert.equal(await executors(sandbox), 1);
+	await until(WAIT_MS, 'others to end',
+		async () => await executors(sandbox) === 1);
 	assert.equal((await sandbox.checkChanges(TOP)).version, after.version);
 	await assert.rejects(sandbox.checkChanges(TOP,
 		{ since: first.version, include: ['*.ts'] }),
