@@ -9,6 +9,7 @@
 #define WATCH_MAX 64
 #define WATCH_PREFIX "watch-" /* of their executions' ids */
 #define WATCH_ARGS_MAX (4 + WATCH_GLOBS_MAX)
+#define WATCH_GLOBS_BYTES ((size_t)WATCH_GLOBS_MAX * (WATCH_GLOB_MAX + 2))
 
 struct watch_body {
 	const char *path;
@@ -29,8 +30,7 @@ struct watch_body {
 #define WATCH_BODY_INIT                                                        \
 	{                                                                      \
 		.recursive = true, .full = BUF_INIT(2 * FS_CALL_PATH_MAX),     \
-		.globs = BUF_INIT((size_t)WATCH_GLOBS_MAX *                    \
-				  (WATCH_GLOB_MAX + 2))                        \
+		.globs = BUF_INIT(WATCH_GLOBS_BYTES)                           \
 	}
 
 /**
