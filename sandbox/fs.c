@@ -222,7 +222,7 @@ static int run(const char *name, struct fs_op *op)
 
 int fs_run(int argc, const char *const *argv)
 {
-	struct fs_op op = {0};
+	struct fs_op op = {0}; /* its hold ends with the process */
 
 	if (argc < 1)
 		return 1;

@@ -17,6 +17,11 @@ struct fs_op {
 	const char *const *arg; /* after the operation's name */
 	int args;               /* how many there are */
 	struct fs_head head;
+	/*
+	 * What was replaced: removing it may wait for the disk, so it stays
+	 * open until the answer went out and we end. 0: none.
+	 */
+	int hold;
 	bool told; /* the head went out; what follows is the operation's */
 };
 

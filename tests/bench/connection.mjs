@@ -64,6 +64,32 @@ export class Connection {
 		});
 	}
 
+	/** Sends ${body}, bytes; what comes back is counted and dropped. */
+	transfer(method, path, body) {
+		return new Promise((resolve, reject) => {
+			const request = http.request({
+				agent: this.#agent,
+				host: this.#address.host,
+				port: this.#address.port,
+				method,
+				path,
+				headers: body === undefined ? this.#headers : {
+					...this.#headers,
+					'Content-Length': body.length,
+				},
+			}, (response) => {
+				let bytes = 0;
+				response.on('data', ({ length }) => { bytes += length; });
+				response.on('error', reject);
+				response.on('end', () => response.statusCode < 300
+					? resolve(bytes)
+					: reject(new Error(String(response.statusCode))));
+			});
+			request.on('error', reject);
+			request.end(body);
+		});
+	}
+
 	close() {
 		this.#agent.destroy();
 	}

@@ -4,7 +4,7 @@
  * between the measurements of its row.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -122,6 +122,12 @@ http {
 			proxy_set_header Connection "";
 			proxy_buffering off;
 		}
+		location /files/ {
+			root ${dir};
+			dav_methods PUT;
+			create_full_put_path on;
+			client_max_body_size 0;
+		}
 	}
 }
 `;
@@ -136,6 +142,11 @@ export class DirectProxy {
 		const app = await freePort();
 		const own = path.join(dir, 'direct');
 		mkdirSync(own);
+		/* nginx drops root. */
+		mkdirSync(path.join(own, 'files'));
+		for (const name of ['', 'files'])
+			chmodSync(path.join(own, name), 0o777);
+		chmodSync(dir, 0o755);
 		direct.#run('node', [here('web_app.js'), String(app)]);
 		await answers(app);
 		const port = await freePort();

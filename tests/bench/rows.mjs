@@ -6,7 +6,9 @@
  * close() ends. What is only preparation or cleaning up is not timed.
  */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync }
+	from 'node:fs';
+import path from 'node:path';
 
 import { timed, until } from '../e2e/lib/wait.mjs';
 import { Connection } from './connection.mjs';
@@ -382,6 +384,80 @@ class File extends Warm {
 	}
 }
 
+const LARGE = Buffer.alloc(128 << 20, 'large');
+
+/* The target for both: 0.6 of the rate. */
+class Upload extends Warm {
+	static label = 'raw upload, 128 MiB';
+	static floorLabel = 'nginx alone, into a file';
+	static ratio = 1 / 0.6;
+
+	async open() {
+		await super.open();
+		this.direct = await this.bench.direct();
+	}
+
+	ours() {
+		return msOf(() => this.sandbox.put('large', LARGE));
+	}
+
+	floor() {
+		return msOf(() => this.direct.connection.transfer('PUT',
+			'/files/large', LARGE));
+	}
+}
+
+class Download extends Upload {
+	static label = 'raw download, 128 MiB';
+	static floorLabel = 'nginx alone, of a file';
+
+	async open() {
+		await super.open();
+		await super.ours();
+		await super.floor();
+	}
+
+	ours() {
+		return msOf(() => this.sandbox.get('large'));
+	}
+
+	floor() {
+		return msOf(() => this.direct.connection.transfer('GET',
+			'/files/large'));
+	}
+}
+
+class List extends Warm {
+	static label = 'list 10,000 files';
+	static floorLabel = 'readdir and stat by fs + ping';
+	static target = 30;
+
+	async open() {
+		await super.open();
+		await this.sandbox.exec('mkdir /workspace/many; ' +
+			'cd /workspace/many; seq 10000 | xargs touch');
+		this.dir = path.join(this.bench.dir, 'many');
+		mkdirSync(this.dir, { recursive: true });
+		for (let i = 0; i < 10000; i++)
+			writeFileSync(path.join(this.dir, String(i)), '');
+	}
+
+	ours() {
+		return msOf(async () => {
+			const { count } = await this.sandbox.list('/workspace/many');
+			if (count !== 10000)
+				throw new Error(`${count} files`);
+		});
+	}
+
+	async floor() {
+		const start = performance.now();
+		for (const name of readdirSync(this.dir))
+			lstatSync(path.join(this.dir, name));
+		return performance.now() - start + await this.ping();
+	}
+}
+
 /* Makes a file for each line it reads; the name is the time. */
 const TOUCH = `import sys, time
 for line in sys.stdin:
@@ -440,7 +516,7 @@ class Watch extends Warm {
 
 export const rows = [Ping, Exec, ExecSession, Output, Create, NewContext, NewNodeContext,
 	WarmRun, FirstTable, FirstPlot,
-	Preview, PreviewLarge, PreviewBatch, File, Watch];
+	Preview, PreviewLarge, PreviewBatch, File, List, Upload, Download, Watch];
 
 /** With --ipykernel: it takes a second for each kernel. */
 export const ipykernelRows = [

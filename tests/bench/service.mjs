@@ -94,6 +94,20 @@ class Sandbox {
 		return this.#post('read', { path });
 	}
 
+	put(path, bytes) {
+		return this.#connection.transfer('PUT',
+			`${this.#path}/files/${path}`, bytes);
+	}
+
+	get(path) {
+		return this.#connection.transfer('GET',
+			`${this.#path}/files/${path}`);
+	}
+
+	list(path) {
+		return this.#post('list-files', { path });
+	}
+
 	expose(port) {
 		return this.#post('ports', { port });
 	}
