@@ -75,8 +75,8 @@ static enum err read_too_large(struct fs_call *c, struct errinfo *e)
 
 	json_out_int(o, "maxSize", READ_MAX);
 	json_out_int(o, "actualSize", (int64_t)c->head.meta.size);
-	err_http_suggest(c->d.rq, "Read it in pieces: POST /api/read/stream, "
-				  "readFileStream() of the client");
+	err_http_suggest(c->d.rq, "Read it raw: GET /files/{path}, files.get() "
+				  "of the client; or POST /api/read/stream");
 	return fs_call_failed(c, e);
 }
 
