@@ -38,7 +38,8 @@ void fork_hand_out(struct exec *x)
 void fork_told(struct exec *x, struct client *c, struct wire_msg *msg,
 	       uint32_t pid)
 {
-	if (!x->forked || x->state != EXEC_STARTING || x->starter != NULL) {
+	if (!x->forked || x->adopted || x->state != EXEC_STARTING ||
+	    x->starter != NULL) {
 		client_refuse(c, msg->tag, ERR_STATE, "not to be forked");
 		return;
 	}
