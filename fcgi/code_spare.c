@@ -37,6 +37,7 @@ static struct {
 	const struct worker *worker;
 	struct spare_rule rules[SPARE_RULES];
 	size_t nrules;
+	char wrong[128]; /* with the first line that is */
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct spare_job jobs[SPARE_JOBS];
@@ -45,6 +46,14 @@ static struct {
 } spare = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 
 /* ---- how many ---- */
+
+static int line_wrong(const char *what, const char *about)
+{
+	if (spare.wrong[0] == '\0')
+		snprintf(spare.wrong, sizeof(spare.wrong), "\"%.40s\" %s",
+			 about, what);
+	return 0;
+}
 
 static int on_line(void *arg, const char *section, const char *name,
 		   const char *value)
@@ -60,9 +69,12 @@ static int on_line(void *arg, const char *section, const char *name,
 	lang = code_lang_find(name);
 	errno = 0;
 	n = strtoul(value, &end, 10);
-	if (lang == NULL || *value < '0' || *value > '9' || *end != '\0' ||
-	    n > SPARE_MOST || spare.nrules == SPARE_RULES - 1)
-		return 0;
+	if (lang == NULL)
+		return line_wrong("is no language", name);
+	if (*value < '0' || *value > '9' || *end != '\0' || n > SPARE_MOST)
+		return line_wrong("is no number from 0 to 8", value);
+	if (spare.nrules == SPARE_RULES - 1)
+		return line_wrong("is one line too many", name);
 	*rule = (struct spare_rule){.lang = lang, .n = (uint32_t)n};
 	if (section[4] == '.')
 		snprintf(rule->image, sizeof(rule->image), "%s", section + 5);
@@ -77,6 +89,8 @@ enum err code_spare_open(const struct worker *w, struct errinfo *e)
 	int line;
 
 	spare.worker = w;
+	spare.nrules = 0;
+	spare.wrong[0] = '\0';
 	snprintf(path, sizeof(path), "%s/warren.ini", w->data_dir);
 	f = fopen(path, "re");
 	if (f == NULL)
@@ -84,8 +98,12 @@ enum err code_spare_open(const struct worker *w, struct errinfo *e)
 				       : err_set(e, ERR_IO, errno, "%s", path);
 	line = ini_parse_file(f, on_line, NULL);
 	fclose(f);
-	return line == 0 ? ERR_NONE
-			 : err_set(e, ERR_ARG, 0, "%s: line %d", path, line);
+	if (line == 0)
+		return ERR_NONE;
+	spare.nrules = 0;
+	return err_set(e, ERR_ARG, 0, "%s, line %d: %s", path, line,
+		       spare.wrong[0] != '\0' ? spare.wrong
+					      : "is no \"name = value\"");
 }
 
 /* The image's own rule goes before one for all. */

@@ -17,8 +17,10 @@
 
 /**
  * code_spare_open(w, e):
- * Read the configuration; once, before any other call.
- * Errors: ERR_ARG (a wrong line), ERR_IO. None if there is no such file.
+ * Read the configuration; before any other call. On an error there are no
+ * spare kernels.
+ * Errors: ERR_ARG (a wrong line: which, and why), ERR_IO. None if there is no
+ * such file.
  */
 FALLIBLE enum err code_spare_open(const struct worker *w, struct errinfo *e);
 
