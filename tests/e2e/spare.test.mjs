@@ -8,6 +8,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { getSandbox } from '../../clients/js/index.js';
+import { charged } from './lib/charged.mjs';
 import * as server from './lib/server.mjs';
 import { uniqueName, until } from './stack.mjs';
 
@@ -129,6 +130,18 @@ for (const [language, say] of Object.entries(LANGUAGES)) {
 				async () => (await waiting(sandbox, say.program,
 					[pid]))[0]))}`);
 		});
+
+	test(`${language}: its memory is the sandbox's`, limit, async (t) => {
+		if (!stack.data)
+			return t.skip('the stack is another machine\'s');
+		const { sandbox, spare } = await ready(t);
+		const { id } = await sandbox.getInfo();
+		const before = charged(stack.data, id);
+
+		await sh(sandbox, `kill -9 ${spare}`);
+		await until(10_000, 'less', () =>
+			before - charged(stack.data, id) > 1 << 20);
+	});
 
 	test(`${language}: a wrong cwd is told as always`, limit, async (t) => {
 		const { sandbox } = await ready(t);

@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import path from 'node:path';
 import { describe, test } from 'node:test';
 
+import { charged } from './lib/charged.mjs';
 import { findProcesses, findPrograms, parentOf } from './lib/hostproc.mjs';
 import { timed, until, useStack, within } from './stack.mjs';
 
@@ -293,11 +293,11 @@ for (const [language, say] of Object.entries(LANGUAGES)) {
 			await sandbox.exec('true');
 			const id = (await stack.call('GET',
 				`/v1/sandboxes/${sandbox.name}`)).json.id;
-			const start = charged(id);
+			const start = charged(stack.data, id);
 			const context = await forked(sandbox, language);
-			const idle = charged(id);
+			const idle = charged(stack.data, id);
 			await out(sandbox, context, say.allocate(100));
-			const full = charged(id);
+			const full = charged(stack.data, id);
 
 			assert.ok(idle - start < 16 * MIB,
 				`idle: ${(idle - start) / MIB} MiB`);
@@ -372,25 +372,6 @@ const openIn = (pid) => readdirSync(`/proc/${pid}/fd`)
 	.map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
 	.filter((to) => /^(pipe|socket):/.test(to));
 
-/** Bytes charged to a sandbox. */
-function charged(id) {
-	const run = readFileSync(path.join(stack.data, 'run-dir'), 'utf8').trim();
-	const instance = path.basename(run);
-
-	for (const file of [
-		`/sys/fs/cgroup/memory/${instance}/${id}/memory.usage_in_bytes`,
-		`/sys/fs/cgroup/${instance}/${id}/memory.current`,
-	]) {
-		try {
-			return Number(readFileSync(file, 'utf8'));
-		} catch (error) {
-			if (error.code !== 'ENOENT')
-				throw error;
-		}
-	}
-	throw new Error(`no memory cgroup of ${id}`);
-}
-
 describe('python, as people use it', { timeout: 300_000 }, () => {
 	const cells = {
 		'subprocess and sys.executable': [`
@@ -460,10 +441,10 @@ print(In, Out, [n for n in dir() if not n.startswith("_")])`,
 			`/v1/sandboxes/${sandbox.name}`)).json;
 
 		await out(sandbox, context, 'import gc; gc.collect(0)');
-		const before = charged(id);
+		const before = charged(stack.data, id);
 		await out(sandbox, context, 'gc.collect()');
-		assert.ok(charged(id) - before < 8 * MIB,
-			`${(charged(id) - before) / MIB} MiB`);
+		assert.ok(charged(stack.data, id) - before < 8 * MIB,
+			`${(charged(stack.data, id) - before) / MIB} MiB`);
 	});
 
 	test('a zygote\'s memory is on huge pages', limit, async (t) => {
