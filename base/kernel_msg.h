@@ -3,8 +3,12 @@
  * descriptor 3: frames of wire.h whose payloads are UTF-8 JSON objects.
  *
  *  keeper -> kernel
- *   RUN     tag = number of the run; {"code", "env"?, "cwd"?}
+ *   RUN     tag = number of the run; {"code", "env"?, "cwd"?,
+ *           "stdin"?}
  *   ACK     the RESULT of that tag was taken
+ *   INTERRUPT  the run of that tag is to end; SIGINT follows, never before it.
+ *           It tells whom a SIGINT was for that found no run: if it came for
+ *           one whose RUN was still to be read, that run ends as it starts
  *   BEGIN   first of all, to one that was forked from a zygote: its cwd, then
  *           each "K=V" of its environment, each ended by a 0; no JSON. One
  *           that cannot begin with that ends before it is READY
@@ -25,6 +29,7 @@ enum kernel_msg {
 	XM_RUN = 0x40,
 	XM_ACK = 0x41,
 	XM_BEGIN = 0x42,
+	XM_INTERRUPT = 0x43,
 	XM_READY = 0x50,
 	XM_RESULT = 0x51,
 	XM_ERROR = 0x53,

@@ -14,6 +14,7 @@
 #include "store/node_execution.h"
 
 #define CODE_MAX (8U * MIB)
+#define CODE_STDIN_MAX MIB
 #define CODE_PAYLOAD_MAX (56U * MIB) /* each byte may need six */
 #define CODE_RING_BYTES (4U * MIB)
 #define CODE_KERNEL_MS 15000
@@ -24,6 +25,7 @@ struct code_body {
 	const char *code;
 	const char *language;
 	const char *cwd;
+	const char *input;
 	const char *on_disconnect;
 	struct json_object *env;
 	int64_t timeout_ms;
@@ -37,6 +39,7 @@ static const struct json_field code_fields[] = {
     {"code", NULL, JSON_TEXT, AT(code), true, 0, CODE_MAX},
     {"language", NULL, JSON_TEXT, AT(language), false, 0, 64},
     {"cwd", NULL, JSON_TEXT, AT(cwd), false, 0, NODE_CWD_MAX},
+    {"stdin", NULL, JSON_TEXT, AT(input), false, 0, CODE_STDIN_MAX},
     {"env_vars", "envVars", JSON_ENV, AT(env), false, 0, 0},
     {"timeout_ms", "timeoutMs", JSON_INT, AT(timeout_ms), false, 1, INT32_MAX},
     {"onDisconnect", NULL, JSON_TEXT, AT(on_disconnect), false, 0, 16},
@@ -123,6 +126,8 @@ static enum err code_json(struct request *rq, const struct code_body *body,
 {
 	json_out_object(o, NULL);
 	json_out_text(o, "code", body->code);
+	if (body->input != NULL)
+		json_out_text(o, "stdin", body->input);
 	if (body->env != NULL)
 		code_json_env(body->env, o);
 	if (body->cwd != NULL && body->cwd[0] != '\0') {

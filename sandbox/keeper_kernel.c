@@ -20,6 +20,7 @@ struct kernel {
 	struct wire_tx tx;
 	bool ready;
 	bool paused;
+	bool signal_due; /* SIGINT, when its INTERRUPT is written */
 	struct exec *current;
 	struct exec *queue; /* runs that wait, the next first */
 };
@@ -48,8 +49,12 @@ static void kernel_flush(struct kernel *kn)
 		return;
 	if (wire_tx_flush(&kn->tx, kn->ctl.fd, NULL) != ERR_NONE)
 		return; /* its end is seen by the reading side */
-	if (kn->tx.out.len > 0)
+	if (kn->tx.out.len > 0) {
 		events |= EPOLLOUT;
+	} else if (kn->signal_due) {
+		kn->signal_due = false;
+		exec_signal(kn->exec, SIGINT, true);
+	}
 	loop_mod(&kn->exec->keeper->loop, &kn->ctl, events);
 }
 
@@ -122,6 +127,13 @@ struct exec *kernel_target(struct exec *x)
 
 /* ---- interrupts ---- */
 
+/* Also what has not read its RUN yet must learn whom the signal is for. */
+static void kernel_interrupt(struct kernel *kn, const struct exec *run)
+{
+	kn->signal_due = true;
+	kernel_say(kn, XM_INTERRUPT, run->tag, NULL);
+}
+
 static void on_stop_step(void *arg)
 {
 	struct exec *run = arg, *kernel = run->kernel_exec;
@@ -129,7 +141,10 @@ static void on_stop_step(void *arg)
 	if (kernel == NULL)
 		return;
 	if (run->kill_stage++ == 0) {
-		exec_signal(kernel, SIGINT, true);
+		kernel_interrupt(kernel->kernel, run);
+		if (kernel->kernel->signal_due) /* it does not read */
+			exec_signal(kernel, SIGINT, true);
+		kernel->kernel->signal_due = false;
 		loop_timer_set(&run->keeper->loop, &run->timer,
 			       clock_mono_ms() + INTERRUPT_MS, on_stop_step,
 			       run);
@@ -149,7 +164,7 @@ void kernel_stop_run(struct exec *run, enum end_reason reason,
 		return;
 	run->kill_reason = reason;
 	if (x->kernel->current == run) {
-		exec_signal(x, SIGINT, true);
+		kernel_interrupt(x->kernel, run);
 		loop_timer_set(&run->keeper->loop, &run->timer,
 			       clock_mono_ms() +
 				   (grace_ms > 0 ? grace_ms : INTERRUPT_MS),
@@ -174,6 +189,7 @@ static void kernel_done(struct kernel *kn, const struct wire_msg *msg)
 
 	exec_event(run, EVENT_DONE, msg->data, msg->len);
 	kn->current = NULL;
+	kn->signal_due = false;
 	run_finish(run, &end);
 	kernel_next(kn);
 }

@@ -273,6 +273,8 @@ export interface RunCodeStreamOptions {
 	cwd?: string;
 	timeout?: number;
 	envVars?: Record<string, string>;
+	/** What it may read: input(), process.stdin, read. Default: nothing. */
+	stdin?: string;
 	signal?: AbortSignal;
 	onDisconnect?: 'kill' | 'keep';
 }

@@ -8,7 +8,7 @@ import unittest
 import lone
 import stack
 
-XM_RUN, XM_ACK = 0x40, 0x41
+XM_RUN, XM_ACK, XM_INTERRUPT = 0x40, 0x41, 0x43
 READY, RESULT, ERROR, DONE = 0x50, 0x51, 0x53, 0x54
 EVERY = 16 << 10
 
@@ -30,12 +30,13 @@ class KeeperKernel(unittest.TestCase):
         self.assertEqual(self.wire.recv()[0], stack.STARTED)
         self.addCleanup(self.kernel.sock.close)
 
-    def run_(self, id_, flags=stack.ATTACH, timeout_ms=0, ring=0, of='k'):
+    def run_(self, id_, flags=stack.ATTACH, timeout_ms=0, ring=0, of='k',
+             json='{}'):
         wire = self.keeper.client()
         wire.id = id_
         wire.send(stack.KM_RUN, 1, stack.text(of) + stack.text(id_) +
                   struct.pack('<IQQ', flags, timeout_ms, ring) +
-                  stack.text('{}'))
+                  stack.text(json))
         self.assertEqual(wire.recv()[0], stack.STARTED)
         return wire
 
@@ -182,6 +183,31 @@ class KeeperKernel(unittest.TestCase):
         self.assertEqual(stack.collect(second).reason, 'killed')
         self.kernel.send(DONE, tag, b'{}')
         self.assertEqual(stack.collect(first).reason, 'exited')
+
+    def interrupt(self, id_):
+        with self.keeper.client() as wire:
+            wire.ask(stack.KM_KILL, stack.text(id_) + bytes(4) + bytes(
+                [stack.REASONS.index('interrupted')]))
+
+    def test_whom_a_signal_is_for_is_told_before_it_is_sent(self):
+        self.kernel.send(READY, 0, b'{}')
+        run = self.run_('r')
+        self.interrupt('r')
+        self.assertEqual(self.init.next(lone.SIGNAL)[2][0], 2)
+        tag = self.next_run()
+        self.assertEqual(self.kernel.recv(0), (XM_INTERRUPT, tag, b''))
+        self.kernel.send(DONE, tag, b'{}')
+        self.assertEqual(stack.collect(run).reason, 'interrupted')
+
+    def test_a_kernel_that_still_reads_its_run_is_signalled_after_that(self):
+        self.kernel.send(READY, 0, b'{}')
+        self.run_('r', json=bytes(4 << 20))
+        self.interrupt('r')
+        with self.assertRaises(TimeoutError):
+            self.init.next(lone.SIGNAL, timeout=0.3)
+        tag = self.next_run()
+        self.assertEqual(self.kernel.recv(), (XM_INTERRUPT, tag, b''))
+        self.assertEqual(self.init.next(lone.SIGNAL)[2][0], 2)
 
     def test_a_timeout_interrupts_twice_and_then_kills(self):
         self.kernel.send(READY, 0, b'{}')

@@ -147,6 +147,7 @@ test('wrong types are 400 and name the field', limit, async (t) => {
 		['contexts', { language: 1 }, 'language'],
 		['contexts', { env_vars: 'x' }, 'env_vars'],
 		['execute/code', { context_id: 1, code: '' }, 'context_id'],
+		['execute/code', { stdin: 1, code: '' }, 'stdin'],
 		['ports', { port: 'x' }, 'port'],
 		['ports', {}, 'port'],
 	];

@@ -13,6 +13,7 @@ const stack = useStack();
 
 const LANGUAGES = {
 	python: { set: (n) => `mine = ${n}`, get: 'print(mine)',
+		read: 'import sys; sys.stdout.write(sys.stdin.read())',
 		cwd: 'import os; print(os.getcwd(), os.environ["A"])',
 		exit: 'import os; os._exit(7)',
 		kill: 'import os, signal; os.kill(os.getpid(), signal.SIGKILL)',
@@ -23,6 +24,7 @@ const LANGUAGES = {
 			'["late"]).start()',
 		counts: 'import time\nfor i in range(30): print(i); time.sleep(0.02)' },
 	javascript: { set: (n) => `const mine = ${n}`, get: 'console.log(mine)',
+		read: 'process.stdout.write(require("node:fs").readFileSync(0)); 0',
 		cwd: 'console.log(process.cwd(), process.env.A)',
 		exit: 'process.exit(7)', kill: 'process.kill(process.pid, "SIGKILL")',
 		deaf: 'console.log("on"); require("node:child_process").spawnSync(' +
@@ -32,7 +34,7 @@ const LANGUAGES = {
 		late: 'setTimeout(() => console.log("late"), 500); 0',
 		counts: 'for (let i = 0; i < 30; i++) { console.log(i); ' +
 			'await new Promise((r) => setTimeout(r, 20)); }' },
-	bash: { set: (n) => `mine=${n}`, get: 'echo $mine', cwd: 'echo $PWD $A',
+	bash: { set: (n) => `mine=${n}`, get: 'echo $mine', read: 'cat', cwd: 'echo $PWD $A',
 		exit: 'exit 7', kill: 'kill -9 $$',
 		deaf: 'trap "" INT; echo on; while :; do :; done',
 		sleep: 'echo on; sleep 60', late: '(sleep 0.5; echo late) &',
@@ -126,6 +128,34 @@ for (const [language, say] of Object.entries(LANGUAGES))
 			assert.equal(out(late), 'on\n');
 			assert.equal(out(await run(say.get)), '9\n');
 		});
+
+		test('an interrupt at any moment ends the run, and no later one',
+			limit, async (t) => {
+				const { run, sandbox, context } = await make(t);
+
+				await run(say.set(1));
+				for (let turn = 0; turn < 20; turn++) {
+					let over = false;
+					const going = run(say.sleep).finally(() => over = true);
+					/* it may be there before the run is */
+					while (!over)
+						await sandbox.interruptCodeContext(context.id);
+					assert.equal((await going).reason, 'interrupted');
+					assert.equal((await going).state, 'kept');
+					assert.equal(out(await run(say.get)), '1\n');
+				}
+			});
+
+		test('a run reads what it was given, and no other run does', limit,
+			async (t) => {
+				const { run } = await make(t);
+				const stdin = 'one\n"two" \u00e9\n';
+
+				assert.equal(out(await run(say.read, { stdin })), stdin);
+				assert.equal(out(await run(say.read)), '');
+				await run('', { stdin });
+				assert.equal(out(await run(say.read)), '');
+			});
 
 		test('what no interrupt ends is killed, and said to be lost', limit,
 			async (t) => {

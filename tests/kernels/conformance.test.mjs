@@ -6,6 +6,8 @@ import path from 'node:path';
 import { Kernel, rows, sleep, value } from './harness.mjs';
 import { words } from './words.mjs';
 
+const ROUNDS = Number(process.env.WARREN_ROUNDS ?? 24);
+
 
 it('names and aliases of kernels.def are all different', () => {
 	const names = rows().flatMap((row) => [row.name, ...row.aliases]);
@@ -205,6 +207,32 @@ for (const row of rows()) {
 			await alive();
 		});
 
+		it('ends a run whose interrupt comes before it has begun',
+			async () => {
+				/* what it imports: half an import is no use later */
+				await kernel.run(say.topAwait);
+				for (let turn = 0; turn < ROUNDS; turn++) {
+					const going = kernel.run(say.wait);
+					for (let n = turn % 8; n > 0; n--)
+						await new Promise(setImmediate);
+					kernel.interrupt();
+					const run = await going;
+					assert.ok(!run.lost, `turn ${turn}`);
+					assert.equal(run.error?.ename, say.interrupted);
+					assert.equal(run.dones, 1);
+				}
+				await alive();
+			});
+
+		it('is not interrupted by what came before the run', async () => {
+			for (let turn = 0; turn < ROUNDS; turn++) {
+				kernel.interrupt();
+				const run = await kernel.run(say.two);
+				assert.equal(run.error, undefined, `turn ${turn}`);
+				assert.equal(text(run), '2');
+			}
+		});
+
 		it('has env and cwd for one run', async () => {
 			const home = text(await kernel.run(say.cwd));
 			const run = await kernel.run(say.env, { env: { WARREN_X: 'a b' } });
@@ -227,6 +255,42 @@ for (const row of rows()) {
 			assert.equal(text(await kernel.run(say.cwd)),
 				say.quoted('/tmp'));
 			await fresh();
+		});
+
+		it('reads what was supplied, up to its end', async () => {
+			const run = await kernel.run(say.readTwo,
+				{ stdin: '\u00e4 \ud83d\ude00\nb\n' });
+			assert.equal(run.stdout, '\u00e4 \ud83d\ude00 b\nend\n');
+			assert.equal((await kernel.run(say.shell('cat'),
+				{ stdin: 'c\nd' })).stdout, 'c\nd');
+			assert.equal((await kernel.run(say.readAny,
+				{ stdin: '' })).stdout, 'end\n');
+			const much = 'x'.repeat(1 << 20);
+			assert.equal((await kernel.run(say.shell('wc -c'),
+				{ stdin: much })).stdout, `${much.length}\n`);
+		});
+
+		it('reads nothing that was supplied to another run', async () => {
+			const left = { stdin: 'left\nmore\nand more\n' };
+			const nothing = async () => assert.equal(
+				(await kernel.run(say.readAny)).stdout, 'end\n');
+			await nothing();
+			await kernel.run(say.one, left);
+			await nothing();
+			await kernel.run(say.readAny, left);
+			await nothing();
+			assert.equal((await kernel.run(say.readTwo,
+				{ stdin: 'a\nb\n' })).stdout, 'a b\nend\n');
+			const going = kernel.run(say.wait, left);
+			kernel.interrupt();
+			assert.equal((await going).error?.ename, say.interrupted);
+			await nothing();
+			await kernel.run(say.syntax, left);
+			await nothing();
+			assert.match((await kernel.run(say.one,
+				{ ...left, cwd: '/no/such' })).error.evalue,
+				/no such file/i);
+			await nothing();
 		});
 
 		it('imports from the current directory', async () => {

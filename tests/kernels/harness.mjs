@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const KERNELS = path.resolve(path.dirname(fileURLToPath(import.meta.url)),
 	'../../sandbox');
-const RUN = 0x40, ACK = 0x41, BEGIN = 0x42, READY = 0x50;
+const RUN = 0x40, ACK = 0x41, BEGIN = 0x42, INTERRUPT = 0x43, READY = 0x50;
 const KINDS = { 0x51: 'result', 0x53: 'error', 0x54: 'done' };
 const HEAD = 16;
 
@@ -174,13 +174,13 @@ export class Kernel {
 		} while (this.bytes !== before);
 	}
 
-	write(type, tag, payload = '') {
+	write(type, tag, payload = '', done = undefined) {
 		const body = Buffer.from(payload);
 		const head = Buffer.alloc(HEAD);
 		head.writeUInt32LE(body.length, 0);
 		head.writeUInt16LE(type, 4);
 		head.writeUInt32LE(tag, 8);
-		this.child.stdio[3].write(Buffer.concat([head, body]));
+		this.child.stdio[3].write(Buffer.concat([head, body]), done);
 	}
 
 	/** Run code; what it gave, see summary(). lost: the kernel ended. */
@@ -211,8 +211,13 @@ export class Kernel {
 			`/proc/${pid}/task/${pid}/children`, 'utf8')) : pid;
 	}
 
+	/** End the run that is on, however far it is; or just SIGINT. */
 	interrupt() {
-		this.signal('SIGINT');
+		if (this.run_)
+			this.write(INTERRUPT, this.run_.tag, '',
+				() => this.signal('SIGINT'));
+		else
+			this.signal('SIGINT');
 	}
 
 	signal(name) {

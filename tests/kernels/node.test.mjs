@@ -28,8 +28,8 @@ for (const language of ['javascript', 'typescript'])
 		});
 		after(() => kernel.stop());
 
-		async function good(code) {
-			const run = await kernel.run(code);
+		async function good(code, options) {
+			const run = await kernel.run(code, options);
 			assert.equal(run.error, undefined,
 				run.error?.traceback.join('\n'));
 			return run;
@@ -193,6 +193,35 @@ for (const language of ['javascript', 'typescript'])
 				}
 			});
 
+		it('reads what was supplied by stream and by descriptor', async () => {
+			const all = await good('let s = ""; ' +
+				'for await (const c of process.stdin) s += c; s',
+			{ stdin: 'a\nb' });
+			assert.equal(text(all), "'a\\nb'");
+			const part = await good('const two = Buffer.alloc(2); ' +
+				'require("node:fs").readSync(0, two); String(two)',
+			{ stdin: 'abcd' });
+			assert.equal(text(part), "'ab'");
+			const asked = await good('const rl = (await import(' +
+				'"node:readline/promises")).createInterface(' +
+				'{ input: process.stdin, output: process.stdout }); ' +
+				'const name = await rl.question("name? "); rl.close(); name',
+			{ stdin: 'Ada\nmore\n' });
+			assert.equal(text(asked), "'Ada'");
+			assert.match(asked.stdout, /name\? /);
+		});
+
+		it('reads nothing through a stream of another run', async () => {
+			await good('const old = process.stdin; old.pause(); 1',
+				{ stdin: 'secret' });
+			const run = await good('let got = ""; old.on("data", ' +
+				'(c) => got += c); await new Promise((r) => ' +
+				'setTimeout(r, 100)); got', { stdin: 'other' });
+			assert.equal(text(run), "''");
+			assert.equal(text(await good('require("node:fs")' +
+				'.readFileSync(0, "utf8")')), "''");
+		});
+
 		it('lets nothing of an interrupted cell into the next', async () => {
 			const before = kernel.bytes;
 			const going = kernel.run('for (;;) { await new Promise((r) => ' +
@@ -227,10 +256,7 @@ for (const language of ['javascript', 'typescript'])
 					const going = kernel.run(code);
 					await sleep(Math.random() * 12);
 					kernel.interrupt();
-					/* a cell that had not begun never gets it */
-					const again = setTimeout(() => kernel.interrupt(), 1500);
 					const run = await going;
-					clearTimeout(again);
 					assert.ok(!run.lost, `turn ${turn}`);
 					assert.equal(run.error?.ename, 'Interrupted');
 					assert.equal(run.dones, 1);

@@ -43,6 +43,13 @@ const js = {
 	exit: 'process.exit(7)',
 	shell: (command) => `require("node:child_process").execSync(` +
 		`${JSON.stringify(command)}, { stdio: "inherit" })`,
+	readTwo: `const got = [];
+		for await (const line of require("node:readline")
+			.createInterface({ input: process.stdin }))
+			got.push(line);
+		console.log(got[0], got[1]); console.log(got[2] ?? "end")`,
+	readAny: 'console.log(require("node:fs").readFileSync(0, "utf8") || ' +
+		'"end")',
 	badText: '"a\\ud800b\\0c"',
 	throwBadText: 'throw new Error("a\\ud800b\\0c")',
 	quoted: (text) => `'${text}'`,
@@ -103,6 +110,9 @@ export const words = {
 		setCwd: 'os.chdir("/tmp")',
 		exit: 'import os; os._exit(7)',
 		shell: (command) => `import os; os.system(${JSON.stringify(command)})`,
+		readTwo: 'print(input(), input())\ntry:\n print(input())\n' +
+			'except EOFError:\n print("end")',
+		readAny: 'try:\n print(input())\nexcept EOFError:\n print("end")',
 		badText: 'class T:\n def __repr__(self): return "a\\ud800b\\0c"\nT()',
 		throwBadText: 'raise ValueError("a\\ud800b\\0c")',
 		quoted: (text) => `'${text}'`,
@@ -142,6 +152,9 @@ export const words = {
 		setEnv: 'export WARREN_X=mine', setCwd: 'cd /tmp',
 		exit: 'exit 7',
 		shell: (command) => command,
+		readTwo: 'read -r a; read -r b; echo "$a $b"\n' +
+			'read -r c && echo "$c" || echo end',
+		readAny: 'read -r a && echo "$a" || echo end',
 		badText: 'printf "a\\xed\\xa0\\x80b\\xc0c"',
 		throwBadText: null,
 		quoted: (text) => text,

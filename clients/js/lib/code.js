@@ -119,6 +119,7 @@ function openRun(api, contextId, code, options) {
 		timeout_ms: options.timeout,
 		env_vars: options.envVars,
 		cwd: options.cwd,
+		stdin: options.stdin,
 		onDisconnect: options.onDisconnect,
 	}, { signal: options.signal });
 }

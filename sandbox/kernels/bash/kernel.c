@@ -48,6 +48,7 @@ struct kernel {
 	enum stage stage;
 	int64_t count;
 	bool interrupted;
+	bool early;       /* a SIGINT came while no run was on */
 	bool acking;      /* a RESULT waits for its ACK */
 	int64_t again_ms; /* when to say it again */
 	int again;
@@ -186,6 +187,7 @@ static void run_finish(struct kernel *k)
 	json_object_put(run->json);
 	free(run);
 	k->stage = STAGE_IDLE;
+	k->early = false;
 	k->again_ms = CLOCK_NEVER;
 	kernel_next(k);
 }
@@ -224,9 +226,28 @@ static void run_cannot(struct kernel *k, const char *name)
 	kernel_error(k, name, buf_str(&first), buf_str(&text));
 }
 
+static void run_say_cell(struct kernel *k, bool whole)
+{
+	struct json_object *v = json_object_object_get(k->queue->json, "stdin");
+	const char *text = v == NULL ? NULL : json_object_get_string(v);
+	char line[128], from[64] = "/dev/null";
+
+	if (!shell_input(&k->shell, text,
+			 text == NULL ? 0
+				      : (size_t)json_object_get_string_len(v)))
+		_exit(1);
+	if (text != NULL)
+		snprintf(from, sizeof(from), "/proc/%d/fd/%d", (int)getpid(),
+			 k->shell.input);
+	snprintf(line, sizeof(line), "source /proc/%d/fd/%d <%s", (int)getpid(),
+		 whole ? SHELL_FD_WHOLE : SHELL_FD_PIECES, from);
+	shell_add(&k->shell, line);
+	shell_say(&k->shell);
+	run_say_done(k);
+}
+
 static void run_begun(struct kernel *k, const char *how)
 {
-	char line[64];
 	bool whole = strcmp(how, "whole") == 0;
 
 	if (k->interrupted) {
@@ -241,11 +262,7 @@ static void run_begun(struct kernel *k, const char *how)
 	}
 	k->stage = STAGE_RUN;
 	k->again_ms = CLOCK_NEVER;
-	snprintf(line, sizeof(line), "source /proc/%d/fd/%d </dev/null",
-		 (int)getpid(), whole ? SHELL_FD_WHOLE : SHELL_FD_PIECES);
-	shell_add(&k->shell, line);
-	shell_say(&k->shell);
-	run_say_done(k);
+	run_say_cell(k, whole);
 }
 
 static void run_status(struct kernel *k, int status, const char *line,
@@ -363,6 +380,25 @@ static void on_show(struct kernel *k)
 	k->acking = true;
 }
 
+/* ---- interrupts ---- */
+
+/* What has only begun needs no signal: it is not run. */
+static void kernel_interrupt(struct kernel *k)
+{
+	bool again = k->interrupted;
+
+	if (k->stage == STAGE_IDLE) {
+		k->early = true;
+		return;
+	}
+	k->early = false;
+	k->interrupted = true;
+	k->again = 0;
+	if (k->stage == STAGE_RUN || again)
+		shell_interrupt(&k->shell);
+	kernel_again(k);
+}
+
 /* ---- frames that come ---- */
 
 static void kernel_queue(struct kernel *k, const struct wire_msg *msg)
@@ -395,21 +431,14 @@ static void on_frames(struct kernel *k)
 		} else if (msg->type == XM_ACK && k->acking) {
 			k->acking = false;
 			show_answer(&k->show, true);
+		} else if (msg->type == XM_INTERRUPT && k->early &&
+			   k->queue != NULL && k->queue->tag == msg->tag) {
+			kernel_interrupt(k); /* its SIGINT came before RUN */
 		}
 	}
 }
 
 /* ---- signals and time ---- */
-
-static void kernel_interrupt(struct kernel *k)
-{
-	if (k->stage == STAGE_IDLE)
-		return;
-	k->interrupted = true;
-	k->again = 0;
-	shell_interrupt(&k->shell);
-	kernel_again(k);
-}
 
 static void on_signals(struct kernel *k)
 {
@@ -473,14 +502,14 @@ static void kernel_turn(struct kernel *k)
 		p[2].fd = -1;
 	if (poll(p, 4, clock_left_ms(k->again_ms)) < 0 && errno != EINTR)
 		_exit(1);
+	if (p[3].revents != 0) /* first: see early */
+		on_signals(k);
 	if (p[0].revents != 0)
 		on_frames(k);
 	if (p[1].revents != 0)
 		on_shell(k);
 	if (p[2].revents != 0)
 		on_show(k);
-	if (p[3].revents != 0)
-		on_signals(k);
 	if (k->again_ms <= clock_mono_ms())
 		on_time(k);
 }

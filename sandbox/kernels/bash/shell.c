@@ -105,7 +105,8 @@ bool shell_start(struct shell *sh, const char *at)
 	int in[2];
 
 	*sh = (struct shell){.rx = BUF_INIT(SHELL_RX_MAX),
-			     .line = BUF_INIT(SHELL_LINE_MAX)};
+			     .line = BUF_INIT(SHELL_LINE_MAX),
+			     .input = -1};
 	if (!shell_files(sh) || pipe2(in, O_CLOEXEC) < 0)
 		return false;
 	sh->in = in[1];
@@ -145,6 +146,16 @@ bool shell_cell(const char *code, size_t n)
 {
 	return shell_file(SHELL_FD_WHOLE, "{ ", code, n, "\n}\n") &&
 	       shell_file(SHELL_FD_PIECES, "", code, n, "\n");
+}
+
+bool shell_input(struct shell *sh, const char *text, size_t n)
+{
+	if (sh->input >= 0)
+		close(sh->input);
+	sh->input = text == NULL ? -1 : memfd_create("stdin", MFD_CLOEXEC);
+	return text == NULL ||
+	       (sh->input >= 0 && fchmod(sh->input, 0600) == 0 &&
+		write_all(sh->input, text, n));
 }
 
 void shell_errors(struct buf *out)

@@ -17,8 +17,9 @@
 
 struct shell {
 	pid_t pid;
-	int in;   /* the shell's input */
-	int told; /* the other end of SHELL_FD_TOLD */
+	int in;    /* the shell's input */
+	int told;  /* the other end of SHELL_FD_TOLD */
+	int input; /* what a cell may read, or -1: nothing */
 	struct buf rx;
 	struct buf line;
 };
@@ -36,6 +37,13 @@ bool shell_start(struct shell *sh, const char *at);
 
 /** shell_cell(code, n): Put a cell where the shell finds it. */
 bool shell_cell(const char *code, size_t n);
+
+/**
+ * shell_input(sh, text, n):
+ * What the next cell may read; ${text} NULL: nothing. A file of its own, since
+ * jobs of earlier cells may still have theirs.
+ */
+bool shell_input(struct shell *sh, const char *text, size_t n);
 
 /** shell_errors(out): What bash said of it. Owns: ${out} is the caller's. */
 void shell_errors(struct buf *out);

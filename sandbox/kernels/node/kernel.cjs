@@ -15,6 +15,7 @@ const { Link, RUN, READY, RESULT, ERROR, DONE } = require('./link.cjs');
 const display = require('./display.cjs');
 const errors = require('./errors.cjs');
 const scope = require('./scope.cjs');
+const stdin = require('./stdin.cjs');
 const stdio = require('./stdio.cjs');
 const stop = require('./stop.cjs');
 const timers = require('./timers.cjs');
@@ -32,6 +33,7 @@ class Kernel {
 		this.session = new inspector.Session();
 		this.session.connect();
 		this.guarded = false;
+		this.early = false;
 		this.link = null;
 		stdio.install();
 		scope.install(this);
@@ -92,17 +94,28 @@ class Kernel {
 		const frame = this.link.take(RUN);
 		if (!frame)
 			return;
-		const { code, env, cwd } = JSON.parse(frame.payload.toString());
+		const { code, ...given } = JSON.parse(frame.payload.toString());
 		const run = { tag: frame.tag, timers: new Set(), undo: [] };
 		this.run = run;
 		this.count++;
 		stop.arm();
-		this.execute(run, String(code), env || {}, cwd)
+		if (this.cameEarly(run)) {
+			this.interrupt();
+			return;
+		}
+		this.execute(run, String(code), given)
 			.catch((error) => run.over || this.finish(run, error));
 	}
 
-	async execute(run, code, env, cwd) {
-		setUp(run, env, cwd);
+	/* A SIGINT that found no run may be for this one. */
+	cameEarly(run) {
+		const came = stop.take() || this.early;
+		this.early = false;
+		return came && this.link.interrupted(run.tag);
+	}
+
+	async execute(run, code, given) {
+		setUp(run, given);
 		const name = `cell${this.count}.${this.extension}`;
 		const script = this.prepare(code, name);
 		const value = await this.evaluate(run, script, name);
@@ -136,7 +149,8 @@ class Kernel {
 			 * not within a microtask, or the guard could not run
 			 * those that the cell makes; a SIGINT comes in before
 			 */
-			later(() => this.run === run && this.guard(post));
+			later(() => this.run === run && !run.over &&
+				this.guard(post));
 		});
 		const { result, exceptionDetails: failed } = answer;
 		const value = this.fetch(failed ? failed.exception : result);
@@ -193,6 +207,8 @@ class Kernel {
 	signalled() {
 		if (process.listenerCount('SIGINT'))
 			this.guard(() => process.emit('SIGINT', 'SIGINT', 2));
+		if (!this.run)
+			this.early = true;
 		this.interrupt();
 	}
 
@@ -249,9 +265,9 @@ class Kernel {
 	}
 }
 
-/* The run's own environment and directory, and the way back. */
-function setUp(run, env, cwd) {
-	for (const [name, value] of Object.entries(env)) {
+/* The run's own environment, directory and input, and the way back. */
+function setUp(run, { env, cwd, stdin: text }) {
+	for (const [name, value] of Object.entries(env ?? {})) {
 		if (value === null)
 			continue;
 		const old = process.env[name];
@@ -263,8 +279,13 @@ function setUp(run, env, cwd) {
 				process.env[name] = old;
 		});
 	}
-	if (!cwd)
-		return;
+	if (cwd)
+		change(run, cwd);
+	if (typeof text === 'string')
+		run.undo.push(stdin.give(text));
+}
+
+function change(run, cwd) {
 	const old = process.cwd();
 	process.chdir(cwd);
 	run.undo.push(() => {

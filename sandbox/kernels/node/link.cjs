@@ -8,7 +8,7 @@ const fs = require('node:fs');
 const net = require('node:net');
 const stop = require('./stop.cjs');
 
-const RUN = 0x40, ACK = 0x41;
+const RUN = 0x40, ACK = 0x41, INTERRUPT = 0x43;
 const READY = 0x50, RESULT = 0x51, ERROR = 0x53, DONE = 0x54;
 const HEAD = 16;
 const FRAME_MAX = 64 << 20;
@@ -43,6 +43,7 @@ class Link {
 		this.parts = [];
 		this.size = 0;
 		this.acked = 0;
+		this.interrupt = 0;
 		this.socket = new net.Socket({ fd, readable: true });
 		this.socket.on('data', (data) => stop.held(() => {
 			this.feed(data);
@@ -78,21 +79,33 @@ class Link {
 
 	/* Or an interrupt: the ACK comes then while nobody waits for it. */
 	awaitAck(tag) {
-		for (let turn = 0; this.acked !== tag && !stop.pending();) {
-			const part = Buffer.alloc(this.wanted());
-			let got;
-			try {
-				got = fs.readSync(this.fd, part);
-			} catch (error) {
-				if (error.code !== 'EAGAIN')
-					process.reallyExit(0);
+		for (let turn = 0; this.acked !== tag && !stop.pending();)
+			if (!this.readNow())
 				pause(turn++);
-				continue;
-			}
-			if (!got)
+	}
+
+	/* Take what is there of the next frame; false if nothing is. */
+	readNow() {
+		const part = Buffer.alloc(this.wanted());
+		let got;
+		try {
+			got = fs.readSync(this.fd, part);
+		} catch (error) {
+			if (error.code !== 'EAGAIN')
 				process.reallyExit(0);
-			this.feed(part.subarray(0, got));
+			return false;
 		}
+		if (!got)
+			process.reallyExit(0);
+		this.feed(part.subarray(0, got));
+		return true;
+	}
+
+	/* Whether the run's INTERRUPT is here: a SIGINT never comes first. */
+	interrupted(tag) {
+		while (this.readNow())
+			continue;
+		return this.interrupt === tag;
 	}
 
 	/* Bytes that the frame that is coming still needs. */
@@ -129,6 +142,8 @@ class Link {
 	accept(type, tag, payload) {
 		if (type === ACK)
 			this.acked = tag;
+		else if (type === INTERRUPT)
+			this.interrupt = tag;
 		else
 			this.frames.push({ type, tag, payload });
 	}

@@ -16,6 +16,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <node_api.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,7 +27,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define FORCE_MS 100
 #define STEP_MS 20
@@ -109,6 +112,16 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
+/* Whether more of them came. */
+static bool another(void)
+{
+	bool came_too = false;
+
+	while (sem_trywait(&came) == 0)
+		came_too = true;
+	return came_too;
+}
+
 /* Until it was seen to: loops that no guard has may be entered later. */
 static void press(void)
 {
@@ -119,9 +132,11 @@ static void press(void)
 			atomic_store(&forced, true);
 		v8.request(isolate, on_request, NULL);
 		nanosleep(&step, NULL);
-		if (sem_trywait(&came) == 0) /* another */
-			napi_call_threadsafe_function(tell, NULL,
-						      napi_tsfn_nonblocking);
+		if (!another())
+			continue;
+		napi_call_threadsafe_function(tell, NULL,
+					      napi_tsfn_nonblocking);
+		ms = -STEP_MS; /* it has its own time */
 	}
 	atomic_store(&forced, false);
 }
@@ -253,6 +268,46 @@ static napi_value readable(napi_env env, napi_callback_info info)
 	return v;
 }
 
+static int input_file(const char *text, size_t n)
+{
+	int fd = memfd_create("stdin", MFD_CLOEXEC);
+
+	while (n > 0) {
+		ssize_t m = write(fd, text, n);
+
+		if (m < 0) {
+			close(fd);
+			return -1;
+		}
+		text += m;
+		n -= (size_t)m;
+	}
+	if (fd >= 0)
+		lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+/* input(buffer | null): what descriptor 0 is, or that it is /dev/null. */
+static napi_value input(napi_env env, napi_callback_info info)
+{
+	napi_value buffer = NULL;
+	void *text = NULL;
+	size_t argc = 1, n = 0;
+	bool is = false;
+	int fd;
+
+	napi_get_cb_info(env, info, &argc, &buffer, NULL, NULL);
+	napi_is_buffer(env, buffer, &is);
+	if (is)
+		napi_get_buffer_info(env, buffer, &text, &n);
+	fd = is ? input_file(text, n) : open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || dup2(fd, 0) < 0)
+		napi_throw_error(env, NULL, "No stdin for a run");
+	if (fd > 0)
+		close(fd);
+	return NULL;
+}
+
 /* stop(): end the guarded call that this is in. */
 static napi_value stop(napi_env env, napi_callback_info info)
 {
@@ -287,6 +342,7 @@ NAPI_MODULE_INIT()
 	    {"arm", NULL, arm, NULL, NULL, NULL, napi_default, NULL},
 	    {"call", NULL, call, NULL, NULL, NULL, napi_default, NULL},
 	    {"readable", NULL, readable, NULL, NULL, NULL, napi_default, NULL},
+	    {"input", NULL, input, NULL, NULL, NULL, napi_default, NULL},
 	    {"stop", NULL, stop, NULL, NULL, NULL, napi_default, NULL},
 	};
 	napi_value buffer = NULL, view = NULL;

@@ -16,8 +16,14 @@ function load() {
 		return require('./warren_stop.node');
 	} catch {
 		return { words: new Int32Array(2), watch: () => false,
-			arm() {}, stop() {}, call: watched, readable: () => true };
+			arm() {}, stop() {}, call: watched, readable: () => true,
+			input: noInput };
 	}
+}
+
+function noInput(text) {
+	if (text)
+		throw new Error('No stdin for a run: the addon is missing');
 }
 
 /* As the addon's call(); an interrupt between two calls may be lost. */
@@ -70,6 +76,13 @@ function guard(fn) {
 /* Whether an interrupt came that nothing has seen to yet. */
 const pending = () => words[PENDING] !== 0;
 
+/* That one, which is seen to by this. */
+function take() {
+	const came = pending();
+	words[PENDING] = 0;
+	return came;
+}
+
 /* Node would give the signal to the tenant's listeners, and to them alone. */
 function keepSignal() {
 	for (const listener of process.listeners('newListener')) {
@@ -91,4 +104,5 @@ function watch(fn) {
 		process.on('SIGINT', fn);
 }
 
-module.exports = { arm: native.arm, readable: native.readable, guard, held, pending, watch };
+module.exports = { arm: native.arm, input: native.input, readable: native.readable, guard,
+	held, pending, take, watch };

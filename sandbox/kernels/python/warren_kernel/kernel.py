@@ -16,6 +16,7 @@ from .display import Display
 from .figures import Figures, on_fonts
 from .hooks import Hooks
 from .shell import Shell
+from .stdin import Stdin
 
 FLUSH_S = 0.05
 
@@ -36,6 +37,7 @@ class Kernel:
         self.shell = Shell()
         self.display = Display(self.shell)
         self.figures = Figures(self.display)
+        self.stdin = Stdin()
         self.control = None
         self._shield = protocol.Shield()
         self._busy = False
@@ -108,6 +110,10 @@ class Kernel:
             try:
                 self._enter(request, undo)
                 self._shield.armed = True
+                if self._shield.early:
+                    self._shield.early = False
+                    if self.control.interrupted(tag):
+                        raise KeyboardInterrupt
                 self.shell.run(request.get("code", ""))
             finally:
                 self._shield.disarm()
@@ -136,6 +142,8 @@ class Kernel:
             except FileNotFoundError:
                 pass
             os.chdir(request["cwd"])
+        if request.get("stdin") is not None:
+            self.stdin.give(request["stdin"])
 
     def _finish(self, tag, error, undo):
         """Figures, error, DONE; interrupts are over, and nothing raises."""
@@ -145,6 +153,7 @@ class Kernel:
             error = error or exc
         if error is not None:
             self._send_error(error)
+        self.stdin.take_back()
         for name, value in reversed(undo):
             _undo(name, value)
         self.control.send(protocol.DONE, tag,

@@ -11,7 +11,7 @@ import struct
 import sys
 from _thread import RLock, get_ident
 
-RUN, ACK, BEGIN = 0x40, 0x41, 0x42
+RUN, ACK, BEGIN, INTERRUPT = 0x40, 0x41, 0x42, 0x43
 READY, RESULT, ERROR, DONE = 0x50, 0x51, 0x53, 0x54
 FRAME_MAX = 64 << 20
 HEAD = struct.Struct("<IHHII")
@@ -26,12 +26,14 @@ class Shield:
 
     def __init__(self):
         self.armed = False
+        self.early = False  # one came while no run was on
         self._depth = 0
         self._pending = False
         self._main = get_ident()
 
     def interrupt(self, _signum=None, _frame=None):
         if not self.armed:
+            self.early = True
             return
         if self._depth:
             self._pending = True
@@ -133,6 +135,17 @@ class Control:
                 return
             if frame[0] != ACK:
                 self._waiting.append(frame)
+
+    def interrupted(self, tag):
+        """Whether run tag's INTERRUPT is here: a SIGINT never comes first."""
+        from select import select
+        with self.shield, self._lock:
+            while select([self.fd], [], [], 0)[0]:
+                frame = self._read()
+                if frame is None:
+                    os._exit(0)
+                self._waiting.append(frame)
+        return any(frame[:2] == (INTERRUPT, tag) for frame in self._waiting)
 
     def flush(self):
         """Empty Python's buffers and, if C code may have any, stdio's."""
