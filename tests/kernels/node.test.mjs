@@ -194,8 +194,8 @@ for (const language of ['javascript', 'typescript'])
 			});
 
 		it('reads what was supplied by stream and by descriptor', async () => {
-			const all = await good('let s = ""; ' +
-				'for await (const c of process.stdin) s += c; s',
+			const all = await good('let given = ""; ' +
+				'for await (const c of process.stdin) given += c; given',
 			{ stdin: 'a\nb' });
 			assert.equal(text(all), "'a\\nb'");
 			const part = await good('const two = Buffer.alloc(2); ' +
@@ -214,9 +214,9 @@ for (const language of ['javascript', 'typescript'])
 		it('reads nothing through a stream of another run', async () => {
 			await good('const old = process.stdin; old.pause(); 1',
 				{ stdin: 'secret' });
-			const run = await good('let got = ""; old.on("data", ' +
-				'(c) => got += c); await new Promise((r) => ' +
-				'setTimeout(r, 100)); got', { stdin: 'other' });
+			const run = await good('let late = ""; old.on("data", ' +
+				'(c) => late += c); await new Promise((r) => ' +
+				'setTimeout(r, 100)); late', { stdin: 'other' });
 			assert.equal(text(run), "''");
 			assert.equal(text(await good('require("node:fs")' +
 				'.readFileSync(0, "utf8")')), "''");
