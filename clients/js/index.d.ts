@@ -273,7 +273,7 @@ export interface RunCodeStreamOptions {
 	cwd?: string;
 	timeout?: number;
 	envVars?: Record<string, string>;
-	/** What it may read: input(), process.stdin, read. Default: nothing. */
+	/** What it may read by input(), process.stdin, read: at most 1 MiB. */
 	stdin?: string;
 	signal?: AbortSignal;
 	onDisconnect?: 'kill' | 'keep';
