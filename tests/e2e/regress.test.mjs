@@ -315,7 +315,7 @@ test('a file too large for one answer is read as a stream', limit,
 		await sandbox.writeFile('big', 'x'.repeat(size));
 		await assert.rejects(sandbox.readFile('big'), (error) =>
 			error.code === 'FILE_TOO_LARGE' &&
-			/readFileStream/.test(error.suggestion));
+			/files\.get/.test(error.suggestion));
 		let read = 0;
 		const types = new Set();
 		for await (const event of parseSSEStream(
