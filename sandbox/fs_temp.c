@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 #include "sandbox/fs_temp.h"
 
 #define TRIES 16
+#define PREFIX ".warren-"
+#define DIGITS 16
 
 void fs_temp_name(char out[FS_TEMP_LEN])
 {
@@ -15,7 +18,16 @@ void fs_temp_name(char out[FS_TEMP_LEN])
 
 	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != (ssize_t)sizeof(r))
 		r = ((unsigned long long)getpid() << 32) ^ (uintptr_t)&r;
-	snprintf(out, FS_TEMP_LEN, ".warren-%016llx", r);
+	snprintf(out, FS_TEMP_LEN, PREFIX "%016llx", r);
+}
+
+bool fs_temp_is(const char *name)
+{
+	size_t n = sizeof(PREFIX) - 1;
+
+	return strncmp(name, PREFIX, n) == 0 &&
+	       strspn(name + n, "0123456789abcdef") == DIGITS &&
+	       name[n + DIGITS] == '\0';
 }
 
 static int open_named(int dir, struct fs_temp *temp)

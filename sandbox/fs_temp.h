@@ -15,6 +15,9 @@ struct fs_temp {
 /** fs_temp_name(out): A new name for something of ours in a directory. */
 void fs_temp_name(char out[FS_TEMP_LEN]);
 
+/** fs_temp_is(name): It is such a name. */
+bool fs_temp_is(const char *name);
+
 /**
  * fs_temp_open(dir, temp):
  * A new file in ${dir}, without a name where the file system can do that, so

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "sandbox/fs_temp.h"
 #include "sandbox/fs_tree.h"
 #include "sandbox/fs_watch.h"
 
@@ -109,6 +110,17 @@ static void dir_event(struct watch *w, struct fs_watch_dir *d, const char *name,
 	}
 }
 
+/* A file in the making (fs_temp.h); without a name, the kernel says #inode. */
+static bool in_the_making(const char *name, const struct watch_seen *what)
+{
+	size_t n = strlen(name);
+
+	return !what->is_dir &&
+	       (fs_temp_is(name) ||
+		(what->type == WATCH_ATTRIB && name[0] == '#' && n > 1 &&
+		 strspn(name + 1, "0123456789") == n - 1));
+}
+
 static void handle(struct watch *w, const struct inotify_event *ev,
 		   const char *name)
 {
@@ -128,7 +140,7 @@ static void handle(struct watch *w, const struct inotify_event *ev,
 			fs_watch_tree_drop(w, d);
 	} else if (name[0] == '\0') {
 		self_event(w, d, what, ev->mask);
-	} else if (what.type == WATCH_TYPE_END) {
+	} else if (what.type == WATCH_TYPE_END || in_the_making(name, &what)) {
 		return;
 	} else if (!fs_watch_tree_has(w, d)) {
 		w->lost = true; /* it is on its way, who knows where */
