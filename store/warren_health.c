@@ -7,6 +7,7 @@
 #include "store/stmt.h"
 #include "store/warren_doctor.h"
 
+#define MIGRATE "warren migrate; if it is newer, a Warren as new as it"
 #define CHECK_LIMIT_MS 10000
 #define PROGRESS_STEPS 10000
 
@@ -52,8 +53,7 @@ static void health_one(struct doctor *d, enum store_db db)
 	int code;
 
 	if (db_open(d->data, db, SQLITE_OPEN_READONLY, &h, &e) != ERR_NONE) {
-		check_add(&d->list, CHECK_MISSING, name, "warren migrate", "%s",
-			  e.text);
+		check_add(&d->list, CHECK_MISSING, name, MIGRATE, "%s", e.text);
 		return;
 	}
 	sqlite3_progress_handler(h, PROGRESS_STEPS, out_of_time, &deadline);
@@ -79,8 +79,8 @@ void warren_health(struct doctor *d)
 	struct errinfo e;
 
 	if (store_open(d->data, &c, &e) != ERR_NONE) {
-		check_add(&d->list, CHECK_MISSING, "schema", "warren migrate",
-			  "%s", e.text);
+		check_add(&d->list, CHECK_MISSING, "schema", MIGRATE, "%s",
+			  e.text);
 		return;
 	}
 	for (int i = 0; i < STORE_DBS; i++)

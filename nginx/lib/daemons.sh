@@ -208,7 +208,7 @@ healthy() {
 }
 
 start_all() {
-	local i before
+	local end before
 	rotate_log
 	before=$(stat -c %s "$data/warrend.log")
 	ulimit -n 65536 2>/dev/null || true
@@ -216,7 +216,8 @@ start_all() {
 	echo $$ >"$run/serve.pid"
 	start_broker
 	start_nginx
-	for ((i = 0; i < 300; i++)); do
+	end=$((SECONDS + 30))
+	while ((SECONDS < end)); do
 		[[ -z $stopping ]] || return 1
 		kill -0 "$broker" 2>/dev/null || {
 			tail -c "+$((before + 1))" "$data/warrend.log"
