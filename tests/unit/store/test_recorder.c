@@ -1,6 +1,7 @@
 /*
  * The recorder against a keeper that this test plays on a socketpair, or on
- * a listening socket in R/keepers.
+ * a listening socket in R/keepers. Long, since all cases play the same keeper
+ * (the first third of the file): what they differ in is only what it says.
  */
 #include <fcntl.h>
 #include <sys/socket.h>

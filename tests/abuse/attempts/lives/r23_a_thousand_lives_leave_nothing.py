@@ -7,8 +7,9 @@ import threading
 from test_disk_life import disk
 
 TRIES = 1  # it takes long
-# As many are made as the machine can, on all its cores: the neighbour shares
-# them, and is only to be as quick as before when it is over.
+# Starts at full rate take all cores, and have no fair queue yet: a neighbour's
+# command took 2.5 times as long meanwhile. Until there is one, it is only to be
+# as quick as before when it is over.
 MEANWHILE = False
 THREADS = 4
 USED, MORE = 1008, 3200
