@@ -362,13 +362,20 @@ class Stack:
                 self.kill()
         return self.process.returncode == 0
 
+    def mounts(self):
+        """What is mounted below its run directory, the last first."""
+        with open('/proc/self/mountinfo', encoding='utf-8') as file:
+            points = [line.split()[4] for line in file]
+        return [point for point in reversed(points)
+                if point.startswith(self.run + '/')]
+
     def close(self):
         ended = self.stop()
         said = self.said()
         self.log.close()
-        # A broker that died has left its mount.
-        subprocess.run(['umount', '-l', self.run + '/cgroup-fast'],
-                       check=False, stderr=subprocess.DEVNULL)
+        # A broker that died has left its mounts.
+        for point in self.mounts():
+            subprocess.run(['umount', '-l', point], check=False)
         subprocess.run(['rm', '-rf', self.data, self.run], check=True)
         for dir_ in glob.glob(f'/sys/fs/cgroup/*/{self.name}'):
             try:
