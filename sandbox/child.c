@@ -82,6 +82,7 @@ enum err child_start(const struct child_spec *spec, pid_t *pid, int *pidfd,
 
 pid_t child_fork(int *pidfd)
 {
+	const pid_t parent = getpid();
 	sigset_t none;
 	int fd = -1;
 	struct clone_args a = {
@@ -94,6 +95,9 @@ pid_t child_fork(int *pidfd)
 	if (p == 0) {
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+		    getppid() != parent)
+			_exit(126);
 	}
 	if (p > 0)
 		*pidfd = fd;

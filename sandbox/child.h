@@ -35,7 +35,8 @@ FALLIBLE enum err child_start(const struct child_spec *spec, pid_t *pid,
  * child_fork(pidfd):
  * fork(2) with a pidfd and default signals: 0 in the child, which ends by
  * _exit; the pid in the parent, or -1 with errno. For work in a process
- * without threads that its loop cannot wait for.
+ * without threads that its loop cannot wait for. The child has all that is
+ * open here, also locks, so it is killed when this process dies.
  */
 pid_t child_fork(int *pidfd);
 

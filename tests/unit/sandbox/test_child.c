@@ -1,6 +1,8 @@
 /* child: exactly the descriptors it is to have, and pids that stay one's. */
 #include "tests/unit/sandbox/root_unit.h"
 
+#include <poll.h>
+
 #include "sandbox/child.h"
 
 /* Run /bin/sh with what ${script} says; its wait status. */
@@ -166,6 +168,47 @@ static void the_name_of_a_process_cannot_lie_about_its_time(void **state)
 	}
 }
 
+/* The end of ${out} is open in both; the fork tells its pid there. */
+static void fork_and_wait(int out)
+{
+	int pidfd;
+	pid_t pid = child_fork(&pidfd);
+
+	if (pid == 0) {
+		pid = getpid();
+		if (write(out, &pid, sizeof(pid)) != sizeof(pid))
+			_exit(1);
+	}
+	pause();
+	_exit(1);
+}
+
+static void what_was_forked_ends_with_its_parent(void **state)
+{
+	struct pollfd p = {.events = POLLIN};
+	int pair[2];
+	pid_t pid, forked;
+
+	(void)state;
+	assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0)
+		fork_and_wait(pair[1]);
+	close(pair[1]);
+	assert_int_equal(read(pair[0], &forked, sizeof(forked)),
+			 sizeof(forked));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* Nobody has the other end any more. */
+	p.fd = pair[0];
+	if (poll(&p, 1, 30000) != 1) {
+		kill(forked, SIGKILL);
+		fail_msg("it lives without its parent");
+	}
+	assert_int_equal(read(pair[0], &forked, 1), 0);
+	close(pair[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +218,7 @@ int main(void)
 	    cmocka_unit_test(it_becomes_the_given_user_for_good),
 	    cmocka_unit_test(how_it_ended_is_told_as_by_wait),
 	    cmocka_unit_test(a_bad_descriptor_ends_the_child),
+	    cmocka_unit_test(what_was_forked_ends_with_its_parent),
 	    cmocka_unit_test(a_process_is_named_by_pid_and_time),
 	    cmocka_unit_test(one_that_has_ended_is_not_opened),
 	    cmocka_unit_test(the_name_of_a_process_cannot_lie_about_its_time),
