@@ -85,7 +85,11 @@ static void pin_path(const struct net *n, char path[280])
 	snprintf(path, 280, "%s/egress", n->broker->conf.run);
 }
 
-/* By a name it outlives a broker that is killed. */
+/*
+ * By a name it outlives a broker that is killed. The descriptor that is kept
+ * is not the name's: one that is opened there, or that a child of ours still
+ * has when we are killed, would keep the mount from being removed.
+ */
 static bool pin_open(struct net *n)
 {
 	char path[280];
@@ -95,9 +99,9 @@ static bool pin_open(struct net *n)
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || setns(fd, CLONE_NEWNET) < 0)
 		return false;
+	n->ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	must(setns(n->own_ns, CLONE_NEWNET) == 0);
-	n->ns = STEAL_FD(fd);
-	return true;
+	return n->ns >= 0;
 }
 
 static int pin(void *arg)
