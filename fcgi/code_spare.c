@@ -21,8 +21,8 @@
 
 struct spare_rule {
 	char image[CTL_SANDBOX_IMAGE_MAX + 1]; /* "": any */
-	const struct code_lang *lang;
-	uint32_t n;
+	const struct code_lang *lang;          /* NULL: of "when" */
+	uint32_t n;                            /* of "when": 1 is "start" */
 };
 
 struct spare_job {
@@ -55,27 +55,47 @@ static int line_wrong(const char *what, const char *about)
 	return 0;
 }
 
+static int line_when(const char *value, struct spare_rule *rule)
+{
+	rule->n = strcmp(value, "start") == 0;
+	if (rule->n == 0 && strcmp(value, "use") != 0)
+		return line_wrong("is neither start nor use", value);
+	return 1;
+}
+
+static int line_number(const char *name, const char *value,
+		       struct spare_rule *rule)
+{
+	unsigned long n;
+	char *end;
+
+	rule->lang = code_lang_find(name);
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (rule->lang == NULL)
+		return line_wrong("is no language", name);
+	if (*value < '0' || *value > '9' || *end != '\0' || n > SPARE_MOST)
+		return line_wrong("is no number from 0 to 8", value);
+	rule->n = (uint32_t)n;
+	return 1;
+}
+
 static int on_line(void *arg, const char *section, const char *name,
 		   const char *value)
 {
 	struct spare_rule *rule = &spare.rules[spare.nrules];
-	const struct code_lang *lang;
-	unsigned long n;
-	char *end;
+	int ok;
 
 	(void)arg;
 	if (strcmp(section, "pool") != 0 && strncmp(section, "pool.", 5) != 0)
 		return 1;
-	lang = code_lang_find(name);
-	errno = 0;
-	n = strtoul(value, &end, 10);
-	if (lang == NULL)
-		return line_wrong("is no language", name);
-	if (*value < '0' || *value > '9' || *end != '\0' || n > SPARE_MOST)
-		return line_wrong("is no number from 0 to 8", value);
+	*rule = (struct spare_rule){.n = 0};
+	ok = strcmp(name, "when") == 0 ? line_when(value, rule)
+				       : line_number(name, value, rule);
+	if (ok == 0)
+		return 0;
 	if (spare.nrules == SPARE_RULES - 1)
 		return line_wrong("is one line too many", name);
-	*rule = (struct spare_rule){.lang = lang, .n = (uint32_t)n};
 	if (section[4] == '.')
 		snprintf(rule->image, sizeof(rule->image), "%s", section + 5);
 	spare.nrules++;
@@ -106,7 +126,8 @@ enum err code_spare_open(const struct worker *w, struct errinfo *e)
 					      : "is no \"name = value\"");
 }
 
-/* The image's own rule goes before one for all. */
+/* The image's own rule goes before one for all. Without ${lang}, whether they
+ * are made as a sandbox starts. */
 static uint32_t spare_size(const char *image, const struct code_lang *lang)
 {
 	uint32_t any = 0;
@@ -240,4 +261,13 @@ void code_spare_fill(const struct request *rq, const struct code_lang *lang)
 		pthread_cond_signal(&spare.more);
 	}
 	pthread_mutex_unlock(&spare.lock);
+}
+
+void code_spare_started(const struct request *rq)
+{
+	if (spare_size(rq->sandbox.image, NULL) == 0)
+		return;
+	for (size_t i = 0; i < spare.nrules; i++)
+		if (spare.rules[i].lang != NULL)
+			code_spare_fill(rq, spare.rules[i].lang);
 }

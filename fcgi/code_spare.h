@@ -6,8 +6,12 @@
  *
  *	[pool]            ; any image
  *	python = 1        ; 0 to 8; none without this section
+ *	when = start      ; made as the sandbox starts, for its first context
  *	[pool.host]       ; one image
  *	javascript = 2
+ *	when = use        ; made after the first context of their language
+ *
+ * Without a "when" it is "use": a sandbox without contexts has no kernels.
  */
 #ifndef FCGI_CODE_SPARE_H
 #define FCGI_CODE_SPARE_H
@@ -33,6 +37,13 @@ FALLIBLE enum err code_spare_open(const struct worker *w, struct errinfo *e);
 FALLIBLE enum err code_spare_claim(struct link *l, const struct keeper_start *s,
 				   const struct code_lang *lang, uint32_t *pid,
 				   struct errinfo *e);
+
+/**
+ * code_spare_started(rq):
+ * The sandbox of ${rq} was started: where its image's are to be made then,
+ * have them made, soon. Threads: another makes them.
+ */
+void code_spare_started(const struct request *rq);
 
 /**
  * code_spare_fill(rq, lang):

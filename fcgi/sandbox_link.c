@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
+#include "fcgi/code_spare.h"
 #include "fcgi/pool.h"
 #include "fcgi/preview_socket.h"
 #include "fcgi/sandbox_limit.h"
@@ -285,8 +286,10 @@ enum err link_open(struct request *rq, enum link_mode mode, struct link *l,
 	if (r == ERR_NOT_FOUND)
 		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
 				     "The sandbox ended at its start");
-	if (r == ERR_NONE)
+	if (r == ERR_NONE) {
 		preview_socket_reopen(rq);
+		code_spare_started(rq);
+	}
 	return r;
 }
 

@@ -26,7 +26,8 @@ before(async () => {
 	}
 	const data = await server.makeDataDir();
 	await writeFile(path.join(data, 'warren.ini'),
-		'[pool]\npython = 1\n[pool.host]\njavascript = 1\n');
+		'[pool]\npython = 1\nwhen = start\n' +
+		'[pool.host]\njavascript = 1\n');
 	stack = await server.start({ port: await server.freePort(), data });
 }, { timeout: 15 * 60_000 });
 
@@ -101,6 +102,25 @@ for (const [language, say] of Object.entries(LANGUAGES)) {
 			sandbox, say.program, taken)).length === 1);
 		assert.equal((await sandbox.listCodeContexts()).length,
 			taken.length);
+	});
+
+	test(`${language}: a sandbox's first context takes what has waited ` +
+		'since its start', limit, async (t) => {
+		/* the first ones of a stack may be made before its zygotes */
+		await until(90_000, `a spare ${language}`, async () => {
+			const sandbox = open(t);
+
+			await sh(sandbox, 'true');
+			const spare = await until(2000, 'it', async () =>
+				(await waiting(sandbox, say.program, []))[0])
+				.catch(() => undefined);
+			if (!spare)
+				return false;
+			const context = await sandbox.createCodeContext({ language });
+			assert.equal((await printed(sandbox, context, say.pid))
+				.trim(), spare);
+			return true;
+		});
 	});
 
 	test(`${language}: it is as fresh as any`, limit, async (t) => {

@@ -5,39 +5,18 @@
  * exec'd kernel would be ends before READY: it is started by exec then.
  */
 
-const fs = require('node:fs');
 const v8 = require('node:v8');
+const { Link, BEGIN } = require('./link.cjs');
 const stop = require('./stop.cjs');
 
-const BEGIN = 0x42;
-const HEAD = 16;
 const NOT_ME = 75;
 /* What is read at node's start only. */
 const EARLY = /^(?:NODE_|LD_|MALLOC_|GLIBC_|UV_|SSL_|OPENSSL_|LC_|LANGUAGE$)/;
 const LANG = 'C.UTF-8';
+const TURNS = 4;
 /* So often that the first runs after it find all memory touched. */
 const USUAL = Array(4).fill(['1 + 1', 'console.log("x")', '({ a: [1] })'])
 	.flat();
-
-function readExactly(fd, size) {
-	const data = Buffer.alloc(size);
-	for (let at = 0; at < size;) {
-		const got = fs.readSync(fd, data, at, size - at, null);
-		if (!got)
-			process.reallyExit(0);
-		at += got;
-	}
-	return data;
-}
-
-function beginFrame(fd) {
-	const head = readExactly(fd, HEAD);
-	if (head.readUInt16LE(4) !== BEGIN)
-		process.reallyExit(NOT_ME);
-	const texts = readExactly(fd, head.readUInt32LE(0)).toString()
-		.split('\0');
-	return { cwd: texts[0], env: texts.slice(1, -1) };
-}
 
 function setEnvironment(entries) {
 	for (const name of Object.keys(process.env))
@@ -64,20 +43,42 @@ async function run(kernel, enter, child, fd) {
 		value: child.pid, configurable: true, enumerable: true,
 		writable: false,
 	});
+	process.argv.splice(1, process.argv.length, __filename.replace(
+		/begin\.cjs$/, 'kernel.cjs'), child.language);
+	kernel.speak(child.language);
 	if (!stop.readable(fd)) /* a spare one: there is time */
-		await kernel.rehearse(USUAL);
-	const { cwd, env } = beginFrame(fd);
+		await ahead(kernel);
+	kernel.link = new Link(() => first(kernel));
+	kernel.link.open(fd);
+}
+
+/* What would be done for the first time after BEGIN. */
+async function ahead(kernel) {
+	for (let turn = 0; turn < TURNS; turn++)
+		begin(`/\0${Object.entries(process.env)
+			.map((each) => `${each.join('=')}\0`).join('')}`);
+	await kernel.rehearse(USUAL);
+}
+
+function first(kernel) {
+	const frame = kernel.link.take(BEGIN);
+	if (!frame || !begin(frame.payload.toString()))
+		process.reallyExit(NOT_ME);
+	kernel.ready();
+	kernel.link.onFrame = () => kernel.next();
+	kernel.next();
+}
+
+/* False: an exec'd kernel would be another. */
+function begin(payload) {
+	const [cwd, ...env] = payload.split('\0').slice(0, -1);
 	setEnvironment(env);
 	try {
 		process.chdir(cwd);
 	} catch {
-		process.reallyExit(NOT_ME);
+		return false;
 	}
-	if (readsEarly())
-		process.reallyExit(NOT_ME);
-	process.argv.splice(1, process.argv.length, __filename.replace(
-		/begin\.cjs$/, 'kernel.cjs'), child.language);
-	kernel.serve(child.language, fd);
+	return !readsEarly();
 }
 
-module.exports = { run, BEGIN, HEAD };
+module.exports = { run };

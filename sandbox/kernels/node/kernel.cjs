@@ -11,7 +11,8 @@
 const inspector = require('node:inspector');
 const util = require('node:util');
 const vm = require('node:vm');
-const { Link, RUN, READY, RESULT, ERROR, DONE } = require('./link.cjs');
+const { Link, Rehearsal, RUN, READY, RESULT, ERROR, DONE } =
+	require('./link.cjs');
 const display = require('./display.cjs');
 const errors = require('./errors.cjs');
 const scope = require('./scope.cjs');
@@ -44,32 +45,34 @@ class Kernel {
 
 	/* Take runs from the socket until it ends. */
 	serve(language, fd) {
+		this.speak(language);
+		this.link = new Link(() => this.next());
+		this.link.open(fd);
+		this.ready();
+	}
+
+	speak(language) {
+		this.language = language;
 		if (language === 'typescript') {
 			this.typescript = require('./typescript.cjs');
 			this.extension = 'ts';
 		}
 		stop.watch(() => this.signalled());
-		this.link = new Link(fd, () => this.next());
+	}
+
+	ready() {
 		this.link.send(READY, 0, {
-			language, version: process.versions.node,
+			language: this.language, version: process.versions.node,
 		});
 	}
 
 	/* Run cells for what their code leaves in caches; nobody hears it. */
 	async rehearse(cells) {
-		const frames = cells.map((code) => ({ type: RUN, tag: 1,
-			payload: Buffer.from(JSON.stringify({ code })) }));
 		stdio.mute(true);
 		await new Promise((done) => {
-			this.link = {
-				take: () => frames.shift(),
-				send: (type, _tag, object) => {
-					JSON.stringify(object);
-					if (type === DONE && !frames.length)
-						later(done);
-				},
-			};
-			this.next();
+			this.link = new Rehearsal(() => this.next(),
+				() => later(done));
+			this.link.play(cells);
 		});
 		stdio.mute(false);
 		this.link = null;

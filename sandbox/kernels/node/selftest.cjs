@@ -5,10 +5,9 @@
  */
 
 const fs = require('node:fs');
-const { BEGIN, HEAD } = require('./begin.cjs');
-const { RUN, READY, RESULT, ERROR, DONE } = require('./link.cjs');
+const { frame, HEAD, BEGIN, RUN, ACK, READY, RESULT, ERROR, DONE } =
+	require('./link.cjs');
 
-const ACK = 0x41;
 const CODE = `await new Promise((done) => setTimeout(done, 1));
 let sum = 0;
 for (let i = 0; i < 3e5; i++)
@@ -21,11 +20,7 @@ JSON.stringify([process.pid, Math.random(), randomUUID(),
 	randomBytes(8).toString('hex')])`;
 
 function send(fd, type, payload) {
-	const head = Buffer.alloc(HEAD);
-	head.writeUInt32LE(payload.length, 0);
-	head.writeUInt16LE(type, 4);
-	head.writeUInt32LE(1, 8);
-	fs.writeSync(fd, Buffer.concat([head, Buffer.from(payload)]));
+	fs.writeSync(fd, frame(type, 1, payload));
 }
 
 function receive(fd) {

@@ -55,6 +55,7 @@ static void good_ones_are_taken(void **state)
 	    "[pool]\npython = 1\n",
 	    "[pool]\npython=0\njavascript = 8 ; two\nts = 1\n",
 	    "[pool.host]\nbash = 2\n",
+	    "[pool]\nwhen = start\n[pool.host]\nwhen = use\n",
 	    "[history]\npython = many\n",
 	    "[pools]\npython = many\n",
 	};
@@ -84,6 +85,8 @@ static void a_wrong_line_is_named_and_what_is_wrong_with_it(void **state)
 	     "line 2: \"\" is no number from 0 to 8"},
 	    {"[pool]\npython = 2\njavascript\n",
 	     "line 3: is no \"name = value\""},
+	    {"[pool]\nwhen = now\n",
+	     "line 2: \"now\" is neither start nor use"},
 	    {"[pool]\npython = 1\nperl = 1\nruby = 1\n",
 	     "line 3: \"perl\" is no language"},
 	};

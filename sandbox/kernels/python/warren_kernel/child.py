@@ -67,23 +67,28 @@ def _stamp(path):
 
 def run(kernel, fd):
     """Become a context's kernel; does not return."""
-    if not select.select([fd], [], [], 0)[0]:
-        from . import rehearse  # a spare one: there is time
-        rehearse.once(kernel)
+    spare = not select.select([fd], [], [], 0)[0]
+    _signals()
+    stdio()
+    if spare:
+        from . import rehearse  # there is time
+        rehearse.ahead(kernel)
     payload = _begin_frame(fd)
     if payload is None:
         os._exit(0)
     cwd, *entries = payload.split(b"\0")[:-1]
-    _environ(entries)
+    environ(entries)
     try:
         os.chdir(cwd)
     except OSError:
         os._exit(NOT_ME)
     if not could_begin():
         os._exit(NOT_ME)
-    _signals()
-    _stdio()
-    kernel.serve(fd)
+    kernel.attach(fd)
+    kernel.ready()
+    if not spare:
+        kernel.settle()
+    kernel.work()
 
 
 def _begin_frame(fd):
@@ -107,7 +112,7 @@ def _read(fd, size):
     return data
 
 
-def _environ(entries):
+def environ(entries):
     os.environ.clear()
     for entry in entries:
         name, _, value = entry.partition(b"=")
@@ -155,7 +160,7 @@ def _signals():
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
 
 
-def _stdio():
+def stdio():
     """Streams made anew: the zygote's knew other files at 0, 1 and 2."""
     for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"),
                            (2, "stderr", "w")):

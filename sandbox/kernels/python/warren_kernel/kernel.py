@@ -76,26 +76,47 @@ class Kernel:
 
     def serve(self, fd):
         """Take runs from the socket until it ends; does not return."""
+        self.attach(fd)
+        self.ready()
+        self.settle()
+        self.work()
+
+    def attach(self, fd):
+        """Have frames come and go on fd from now on."""
         _signal.signal(_signal.SIGINT, self._shield.interrupt)
+        if isinstance(self.control, protocol.Control):
+            self.control.move(fd)
+            return
         self.control = self.display.control = protocol.Control(
             fd, self._shield)
+
+    def ready(self):
         self.control.send(protocol.READY, 0, {
             "language": "python",
             "version": "%d.%d.%d" % sys.version_info[:3]})
+
+    def settle(self):
+        """What no run may come before, and READY need not wait for."""
         if self._warm:
             from . import warm
             warm.refresh(self)
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace",
                                line_buffering=True)
-        _tenants_path()
+
+    def work(self):
+        tenants_path()
         while True:
-            frame = self.control.read()
-            if frame is None:
-                self.control.flush()
-                os._exit(0)
-            if frame[0] == protocol.RUN:
-                self._run(frame[1], frame[2])
+            self.turn()
+
+    def turn(self):
+        """Take one frame."""
+        frame = self.control.read()
+        if frame is None:
+            self.control.flush()
+            os._exit(0)
+        if frame[0] == protocol.RUN:
+            self._run(frame[1], frame[2])
 
     # One run
 
@@ -229,7 +250,7 @@ def _forget_listings():
             finder.invalidate_caches()
 
 
-def _tenants_path():
+def tenants_path():
     """The import path of a plain interactive python3, which -I left out."""
     extra = os.environ.get("PYTHONPATH", "")
     sys.path[:0] = [""] + [part for part in extra.split(os.pathsep) if part]

@@ -61,15 +61,19 @@ class Control:
     """The control socket. Any thread may send; one thread reads."""
 
     def __init__(self, fd, shield):
-        os.set_blocking(fd, True)
-        os.set_inheritable(fd, False)
-        self.fd = fd
+        self.move(fd)
         self.shield = shield
         self.forked = False
         self._lock = RLock()
-        self._waiting = []
         self._fflush = None
         os.register_at_fork(after_in_child=self._leave)
+
+    def move(self, fd):
+        """Another socket from now on; the old one is the caller's."""
+        os.set_blocking(fd, True)
+        os.set_inheritable(fd, False)
+        self.fd = fd
+        self._waiting = []
 
     def _leave(self):
         """In a child that the tenant's code forked: this is not its socket."""
