@@ -133,6 +133,26 @@ class Conf(unittest.TestCase):
         self.assertEqual(answer.status, 200)
         self.assertIn('<title>Warren</title>', answer.text)
 
+    def test_the_way_is_that_of_the_path_as_it_was_sent(self):
+        # 502: it went to a worker, which would answer.
+        for path in ('/v1/sandboxes/..%2f..', '/v1/sandboxes/%2e%2e/%2e%2e/',
+                     '/v1/%2e%2e/', '/v1/sandboxes/x/../../../'):
+            with self.subTest(path=path):
+                self.assert_error(self.call(DOMAIN, path), 502,
+                                  'SERVICE_UNAVAILABLE')
+        # Of raw files nginx takes any length, whatever their names.
+        for path in ('a', '%2e%2e/%2e%2e/a', 'a/../..%2Fb', '/tmp/../a'):
+            with self.subTest(path=path):
+                self.assert_error(
+                    self.call(DOMAIN, f'/v1/sandboxes/x/files/{path}', 'PUT',
+                              headers={'Content-Length': str(1 << 40)}),
+                    502, 'SERVICE_UNAVAILABLE')
+        for path in ('/x/../v1/health', '/%76%31/health', '/_warren_raw',
+                     '/_warren_api', '/_warren_page', '/_warren_error',
+                     '/x/..', '/index.html'):
+            with self.subTest(path=path):
+                self.assert_error(self.call(DOMAIN, path), 404, 'NOT_FOUND')
+
     def test_any_other_host_is_not_found(self):
         self.app()
         for host in ('evil.example', f'{KEY}.evil.example', f'a.{DOMAIN}',
