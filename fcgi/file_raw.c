@@ -44,14 +44,13 @@ static void put_escaped(struct buf *b, const char *s, size_t n)
 	}
 }
 
-void file_raw_name(struct request *rq, const char *path)
+void file_raw_name(struct request *rq, const char *path, bool download)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(2000);
 	OWN(buf_free) struct buf text = BUF_INIT(4 * NAME_BYTES);
 	struct utf8 u = {0};
 	const char *end = path + strlen(path);
 	const char *name;
-	bool download = rq->attach || route_flag(rq, "download");
 	size_t n;
 
 	while (end > path && end[-1] == '/')

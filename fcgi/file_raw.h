@@ -9,12 +9,11 @@
 const char *file_raw_path(const struct request *rq);
 
 /**
- * file_raw_name(rq, path):
+ * file_raw_name(rq, path, download):
  * Content-Disposition with the last part of ${path}, by RFC 5987, and what
  * keeps a browser from running what a tenant's file says as a page of ours.
- * ?download makes it an attachment.
  */
-void file_raw_name(struct request *rq, const char *path);
+void file_raw_name(struct request *rq, const char *path, bool download);
 
 /**
  * file_raw_feed(rq, c, e):

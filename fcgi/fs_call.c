@@ -35,12 +35,25 @@ static enum err fs_call_session(struct request *rq, id_text_t out,
 	return session_choose(rq, given, out, &named, e);
 }
 
+enum err fs_call_full(struct request *rq, struct link *l, const char *path,
+		      struct buf *out, struct errinfo *e)
+{
+	id_text_t session;
+	enum err r = fs_call_session(rq, session, e);
+
+	if (r != ERR_NONE)
+		return r;
+	if (l != NULL)
+		return session_path(l, session, path, out, e);
+	fs_call_path(out, path);
+	return buf_ok(out) ? ERR_NONE : err_set(e, ERR_NOMEM, 0, "path");
+}
+
 /* argv with absolute paths; the paths of ${c} stay as they were given. */
 static enum err fs_call_args(struct fs_call *c, const char *const *argv,
 			     uint32_t argc, const char **out, struct errinfo *e)
 {
-	id_text_t session;
-	enum err r = fs_call_session(c->d.rq, session, e);
+	enum err r = ERR_NONE;
 	bool two = strcmp(argv[0], "rename") == 0 ||
 		   strcmp(argv[0], "move") == 0 || strcmp(argv[0], "copy") == 0;
 	uint32_t first = argv[0][0] == '/' ? argc - 1 : 1; /* a program's */
@@ -51,9 +64,8 @@ static enum err fs_call_args(struct fs_call *c, const char *const *argv,
 		out[i] = argv[i];
 	for (i = 0; i < (two ? 2 : 1); i++) {
 		c->paths[i] = argv[first + i];
-		if (r == ERR_NONE)
-			r = session_path(&c->d.link, session, argv[first + i],
-					 &c->full[i], e);
+		r = fs_call_full(c->d.rq, &c->d.link, argv[first + i],
+				 &c->full[i], e);
 		if (r != ERR_NONE)
 			return r;
 		out[first + i] = c->full[i].data;

@@ -37,13 +37,23 @@ struct fs_call {
  * fs_call_open(rq, mode, argv, argc, c, e):
  * Start the operation argv[0]; argv[1] is its first path, of a program (which
  * is named by its own path) the last one. c->op is set before.
- * A relative path is one below the directory of the body's session; without a
- * body, or such a session, below /workspace, also when that was removed.
+ * Relative paths are as fs_call_full() has them, also when /workspace was
+ * removed.
  * Errors: those of link_open and link_start.
  */
 FALLIBLE enum err fs_call_open(struct request *rq, enum link_mode mode,
 			       const char *const *argv, uint32_t argc,
 			       struct fs_call *c, struct errinfo *e);
+
+/**
+ * fs_call_full(rq, l, path, out, e):
+ * Append ${path}, a relative one below the directory of the body's session;
+ * of a path in a URL, or where nothing runs (${l} NULL), below /workspace.
+ * Errors: ERR_ARG for a bad sessionId, with 400 noted; those of the keeper.
+ */
+FALLIBLE enum err fs_call_full(struct request *rq, struct link *l,
+			       const char *path, struct buf *out,
+			       struct errinfo *e);
 
 /** fs_call_path(b, path): Append ${path}, a relative one below /workspace. */
 void fs_call_path(struct buf *b, const char *path);

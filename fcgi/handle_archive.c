@@ -49,7 +49,7 @@ static enum err archive_format(struct request *rq, const struct format **out,
 
 /* "name.tar.gz" for the directory's name. */
 static void archive_name(struct request *rq, const char *path,
-			 const struct format *f)
+			 const struct format *f, bool download)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(2 * FS_CALL_PATH_MAX);
 	size_t n = strlen(path);
@@ -61,7 +61,7 @@ static void archive_name(struct request *rq, const char *path,
 	else
 		buf_add(&b, path, n);
 	buf_addf(&b, ".%s", f->name);
-	file_raw_name(rq, buf_str(&b));
+	file_raw_name(rq, buf_str(&b), download);
 }
 
 /* Chunk by chunk; a length of 0 says that it is whole. */
@@ -99,12 +99,18 @@ enum err archive_get(struct request *rq, struct errinfo *e)
 {
 	OWN(fs_call_close) struct fs_call c = FS_CALL_INIT;
 	const struct format *f = NULL;
+	static const char *const names[] = {"format", "download", NULL};
 	const char *argv[] = {PROGRAM, "pack", NULL, file_raw_path(rq)};
+	bool download = false;
 	enum err r;
 
 	c.op = "archive.create";
 	file_body_op(rq, c.op);
-	r = archive_format(rq, &f, e);
+	r = route_query_only(rq, names, e);
+	if (r == ERR_NONE)
+		r = archive_format(rq, &f, e);
+	if (r == ERR_NONE)
+		r = route_query_flag(rq, "download", &download, e);
 	if (r != ERR_NONE)
 		return r;
 	argv[2] = f->name;
@@ -117,7 +123,7 @@ enum err archive_get(struct request *rq, struct errinfo *e)
 		r = pool_long(rq, e);
 	if (r != ERR_NONE)
 		return r;
-	archive_name(rq, argv[3], f);
+	archive_name(rq, argv[3], f, download);
 	answer_begin(rq, 200, f->type, -1);
 	route_park(rq);
 	return archive_send(rq, &c, e);
@@ -164,6 +170,7 @@ static enum err archive_done(struct request *rq, struct fs_call *c,
 enum err archive_put(struct request *rq, struct errinfo *e)
 {
 	OWN(fs_call_close) struct fs_call c = FS_CALL_INIT;
+	static const char *const names[] = {"format", "links", NULL};
 	char links[8] = "inside";
 	const char *argv[] = {PROGRAM, "unpack", links, file_raw_path(rq)};
 	const struct format *f;
@@ -172,7 +179,9 @@ enum err archive_put(struct request *rq, struct errinfo *e)
 	c.op = "archive.extract";
 	file_body_op(rq, c.op);
 	/* What it is the program sees; who names it names one we know. */
-	r = archive_format(rq, &f, e);
+	r = route_query_only(rq, names, e);
+	if (r == ERR_NONE)
+		r = archive_format(rq, &f, e);
 	if (r != ERR_NONE)
 		return r;
 	if (route_query_has(rq, "links") &&

@@ -32,6 +32,7 @@ static const struct json_field link_fields[] = {
     {"ttl", NULL, JSON_TEXT, AT(ttl), false, 1, 32},
     {"expiresAt", NULL, JSON_TEXT, AT(expires), false, 1, 40},
     {"download", NULL, JSON_BOOL, AT(download), false, 0, 0},
+    FILE_SESSION_FIELD,
 };
 
 /* "2026-01-31T12:00:00Z", with or without a fraction. */
@@ -100,6 +101,26 @@ static void link_put(struct json_out *o, const struct ctl_link *l)
 	json_out_time(o, "expiresAt", l->expires_ms);
 }
 
+/* For the link's whole life the path means what it means now. */
+static enum err link_path(struct request *rq, const char *given, char **out,
+			  struct errinfo *e)
+{
+	OWN(link_close) struct link live = LINK_INIT;
+	OWN(buf_free) struct buf b = BUF_INIT(2 * FS_CALL_PATH_MAX);
+	enum err r = link_open(rq, LINK_LIVE, &live, e);
+	bool runs = r == ERR_NONE;
+
+	if (r != ERR_NONE && r != ERR_GONE)
+		return r;
+	r = fs_call_full(rq, runs ? &live : NULL, given, &b, e);
+	if (r != ERR_NONE)
+		return r;
+	if (b.len > FS_CALL_PATH_MAX)
+		return err_http_field(rq, e, "path", "is too long");
+	*out = strdup(buf_str(&b));
+	return *out != NULL ? ERR_NONE : err_set(e, ERR_NOMEM, 0, "link");
+}
+
 static enum err link_read(struct request *rq, struct ctl_link *l,
 			  struct errinfo *e)
 {
@@ -120,8 +141,7 @@ static enum err link_read(struct request *rq, struct ctl_link *l,
 				     "This API key may not write");
 	snprintf(l->method, sizeof(l->method), "%s", in.method);
 	l->download = in.download;
-	l->path = strdup(in.path);
-	return l->path != NULL ? ERR_NONE : err_set(e, ERR_NOMEM, 0, "link");
+	return link_path(rq, in.path, &l->path, e);
 }
 
 enum err file_link_create(struct request *rq, struct errinfo *e)
@@ -134,8 +154,6 @@ enum err file_link_create(struct request *rq, struct errinfo *e)
 	json_out_init(&o, FILE_ANSWER_MAX);
 	file_body_op(rq, "link.create");
 	r = link_read(rq, &l, e);
-	if (r == ERR_NONE)
-		r = link_find(rq, e);
 	if (r != ERR_NONE)
 		return r;
 	l.auth = rq->auth;
@@ -245,7 +263,11 @@ enum err file_link_get(struct request *rq, struct errinfo *e)
 
 enum err file_link_put(struct request *rq, struct errinfo *e)
 {
+	/* It was made for a whole file, and for nothing else. */
+	static const char *const none[] = {NULL};
 	enum err r = link_follow(rq, "PUT", e);
 
+	if (r == ERR_NONE)
+		r = route_query_only(rq, none, e);
 	return r == ERR_NONE ? file_raw_put(rq, e) : r;
 }

@@ -108,7 +108,7 @@ static enum err raw_none(struct request *rq, uint64_t size, struct errinfo *e)
 }
 
 static enum err raw_answer(struct request *rq, struct fs_call *c,
-			   const char *path, struct errinfo *e)
+			   const char *path, bool download, struct errinfo *e)
 {
 	struct file_state s;
 	const char *type = NULL;
@@ -134,22 +134,30 @@ static enum err raw_answer(struct request *rq, struct fs_call *c,
 		return r;
 	file_cond_headers(rq, &s);
 	answer_header(rq, "Accept-Ranges", "bytes");
-	file_raw_name(rq, path);
+	file_raw_name(rq, path, download);
 	return raw_send(rq, c, type, at, n, e);
 }
 
 enum err file_raw_get(struct request *rq, struct errinfo *e)
 {
+	static const char *const names[] = {"download", NULL};
 	OWN(fs_call_close) struct fs_call c = FS_CALL_INIT;
 	const char *argv[] = {"serve", file_raw_path(rq)};
+	bool download = false;
 	enum err r;
 
 	c.op = "file.read";
 	err_http_operation(rq, c.op);
-	r = fs_call_open(rq, LINK_START, argv, 2, &c, e);
+	r = route_query_only(rq, names, e);
+	if (r == ERR_NONE)
+		r = route_query_flag(rq, "download", &download, e);
+	if (r == ERR_NONE)
+		r = fs_call_open(rq, LINK_START, argv, 2, &c, e);
 	if (r == ERR_NONE)
 		r = fs_call_head(&c, e);
 	if (r == ERR_NONE && c.head.payload != FS_UNTIL_END)
 		r = err_set(e, ERR_PEER, 0, "a file of its own length");
-	return r == ERR_NONE ? raw_answer(rq, &c, argv[1], e) : r;
+	if (r != ERR_NONE)
+		return r;
+	return raw_answer(rq, &c, argv[1], rq->attach || download, e);
 }

@@ -40,32 +40,56 @@ struct raw_put {
 	struct buf cond;
 };
 
+/* What the query asks for, and not two things at once. */
+struct raw_query {
+	bool append;
+	bool sync;
+	int64_t offset;
+};
+
+static enum err raw_query(struct request *rq, struct raw_query *q,
+			  const char *mode, struct errinfo *e)
+{
+	static const char *const names[] = {"append", "offset", "mode", "sync",
+					    NULL};
+	enum err r = route_query_only(rq, names, e);
+
+	if (r == ERR_NONE)
+		r = route_query_flag(rq, "append", &q->append, e);
+	if (r == ERR_NONE)
+		r = route_query_flag(rq, "sync", &q->sync, e);
+	if (r == ERR_NONE)
+		r = route_query_int(rq, "offset", 0, INT64_MAX / 2, &q->offset,
+				    e);
+	if (r != ERR_NONE)
+		return r;
+	if ((q->append || q->offset >= 0) &&
+	    (mode[0] != '-' || (q->append && q->offset >= 0)))
+		return err_http_field(rq, e, q->append ? "append" : "offset",
+				      "cannot be combined with that");
+	return ERR_NONE;
+}
+
 static enum err raw_how(struct request *rq, struct raw_put *w,
 			struct errinfo *e)
 {
-	bool append = route_flag(rq, "append");
-	int64_t offset = -1;
-	enum err r = route_query_int(rq, "offset", 0, INT64_MAX / 2, &offset,
-				     e);
+	struct raw_query q = {.offset = -1};
+	enum err r = raw_mode(rq, w->mode, e);
 
 	if (r == ERR_NONE)
-		r = raw_mode(rq, w->mode, e);
+		r = raw_query(rq, &q, w->mode, e);
 	if (r == ERR_NONE)
 		r = file_cond_put(rq, &w->cond, e);
 	if (r != ERR_NONE)
 		return r;
-	if ((append || offset >= 0) &&
-	    (w->mode[0] != '-' || (append && offset >= 0)))
-		return err_http_field(rq, e, append ? "append" : "offset",
-				      "cannot be combined with that");
-	snprintf(w->offset, sizeof(w->offset), "%lld", (long long)offset);
+	snprintf(w->offset, sizeof(w->offset), "%lld", (long long)q.offset);
 	w->argv[1] = file_raw_path(rq);
-	w->argv[0] = append ? "append" : offset >= 0 ? "patch" : "write";
+	w->argv[0] = q.append ? "append" : q.offset >= 0 ? "patch" : "write";
 	w->argc = 2;
-	if (!append && offset < 0) {
+	if (!q.append && q.offset < 0) {
 		w->argv[w->argc++] = w->mode;
-		w->argv[w->argc++] = route_flag(rq, "sync") ? "1" : "0";
-	} else if (!append) {
+		w->argv[w->argc++] = q.sync ? "1" : "0";
+	} else if (!q.append) {
 		w->argv[w->argc++] = w->offset;
 	}
 	w->argv[w->argc++] = buf_str(&w->cond);
@@ -112,14 +136,19 @@ enum err file_raw_put(struct request *rq, struct errinfo *e)
 
 enum err file_raw_delete(struct request *rq, struct errinfo *e)
 {
+	static const char *const names[] = {"recursive", NULL};
 	OWN(buf_free) struct buf cond = BUF_INIT(COND_MAX);
-	bool all = route_flag(rq, "recursive");
-	const char *argv[] = {"delete", file_raw_path(rq), all ? "1" : "0",
-			      NULL};
+	const char *argv[] = {"delete", file_raw_path(rq), NULL, NULL};
+	bool all = false;
 	enum err r;
 
 	file_body_op(rq, "file.delete");
-	r = file_cond_put(rq, &cond, e);
+	r = route_query_only(rq, names, e);
+	if (r == ERR_NONE)
+		r = route_query_flag(rq, "recursive", &all, e);
+	if (r == ERR_NONE)
+		r = file_cond_put(rq, &cond, e);
+	argv[2] = all ? "1" : "0";
 	argv[3] = buf_str(&cond);
 	if (r == ERR_NONE)
 		r = file_body_run(rq, LINK_START, "file.remove", argv, 4, e);

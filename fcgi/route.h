@@ -133,11 +133,24 @@ FALLIBLE enum err route_query_int(struct request *rq, const char *name,
 				  int64_t min, int64_t max, int64_t *out,
 				  struct errinfo *e);
 
-/** route_query_has(rq, name): There is a ?name=, whatever its value. */
+/** route_query_has(rq, name): There is a ?name, whatever its value. */
 bool route_query_has(const struct request *rq, const char *name);
 
-/** route_flag(rq, name): ?name, ?name=1 or ?name=true. */
-bool route_flag(const struct request *rq, const char *name);
+/**
+ * route_query_flag(rq, name, out, e):
+ * ?name, ?name=1 or ?name=true, or the contrary by 0 or false; ${out} keeps
+ * its value when absent. Errors: ERR_ARG for all else, naming it.
+ */
+FALLIBLE enum err route_query_flag(struct request *rq, const char *name,
+				   bool *out, struct errinfo *e);
+
+/**
+ * route_query_only(rq, names, e):
+ * Where a mistyped name would do harm: ERR_ARG naming what is none of
+ * ${names}, which end with NULL, or is there twice.
+ */
+FALLIBLE enum err route_query_only(struct request *rq, const char *const *names,
+				   struct errinfo *e);
 
 /** route_header(rq, "HTTP_LAST_EVENT_ID"): A FastCGI parameter, or NULL. */
 const char *route_header(const struct request *rq, const char *name);

@@ -55,6 +55,24 @@ test('relative paths start at the workspace, parents are made', limit,
 			'/workspace/deep/er/file.txt')).content, 'x');
 	});
 
+test('relative paths of a body follow cd, those of a URL do not', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const url = (path) => `/v1/sandboxes/${sandbox.name}/files/${path}`;
+
+		await sandbox.exec('mkdir d; cd d');
+		await sandbox.writeFile('a', 'by body');
+		await stack.call('PUT', url('a'), 'by URL');
+		const { stdout } = await sandbox.exec('cat a ../a');
+		assert.equal(stdout, 'by bodyby URL');
+		assert.equal((await sandbox.readFile('../a')).content, 'by URL');
+		assert.equal((await stack.call('GET', url('d/a'))).text,
+			'by body');
+		const session = await sandbox.createSession({ cwd: '/tmp' });
+		await session.writeFile('b', 'x');
+		assert.equal((await sandbox.exists('/tmp/b')).exists, true);
+	});
+
 test('names with spaces, quotes and other scripts work', limit,
 	async (t) => {
 		const sandbox = stack.sandbox(t);

@@ -218,6 +218,65 @@ test('append and offset change a part, PUT ends with the new size', limit,
 				.json.code, 'VALIDATION_FAILED', query);
 	});
 
+test('what a query cannot mean is refused by its name, and changes nothing',
+	limit, async (t) => {
+		const sandbox = stack.sandbox(t);
+		const archive = (method, query) => stack.call(method,
+			`/v1/sandboxes/${sandbox.name}/archive/d?${query}`,
+			method === 'PUT' ? 'x' : undefined);
+		const refused = async (answer, field) => {
+			const { status, json } = await answer;
+
+			assert.equal(status, 400, field);
+			assert.equal(json.code, 'VALIDATION_FAILED');
+			assert.equal(json.context.validationErrors[0].field,
+				field);
+		};
+
+		await put(sandbox, 'd/a', 'old');
+		for (const [query, field] of [['apend', 'apend'],
+			['append=yes', 'append'], ['append=', 'append'],
+			['append&append=0', 'append'], ['%61ppend', '%61ppend'],
+			['offset', 'offset'], ['sync=on', 'sync'],
+			['mode', 'mode'], ['append&download', 'download'],
+			['=1', '']])
+			await refused(put(sandbox, `d/a?${query}`, 'new'), field);
+		for (const query of ['recursiv', 'recursive=y', 'force'])
+			await refused(raw('DELETE', sandbox, `d?${query}`),
+				query.split('=')[0]);
+		await refused(get(sandbox, 'd/a?downlod'), 'downlod');
+		await refused(archive('GET', 'fromat=zip'), 'fromat');
+		await refused(archive('GET', 'format'), 'format');
+		await refused(archive('PUT', 'link=all'), 'link');
+		assert.equal((await get(sandbox, 'd/a?&download=0')).text, 'old');
+		await put(sandbox, 'd/a?append=0&', 'whole');
+		assert.equal((await get(sandbox, 'd/a')).text, 'whole');
+	});
+
+test('".." in a path stays in the sandbox, however it is written', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const root = `/v1/sandboxes/${sandbox.name}`;
+
+		await sandbox.mkdir('d/e', { recursive: true });
+		for (const [i, path] of ['d/..%2Fx', 'd%2F..%2Fx',
+			'..%2Fworkspace/d/e/%2e%2e%2F..%2Fx'].entries()) {
+			assert.equal((await put(sandbox, path, String(i))).status,
+				i === 0 ? 201 : 200, path);
+			assert.equal((await get(sandbox, 'x')).text, String(i));
+		}
+		for (const path of ['/v1/sandboxes/..%2f..', `${root}%2f..`,
+			`${root}/..%2f..%2f..%2f`]) {
+			const { status, json } = await stack.call('GET', path);
+
+			assert.equal(status, 404, path);
+			assert.equal(typeof json.requestId, 'string', path);
+		}
+		assert.equal((await get(sandbox,
+			'..%2F..%2F..%2Fetc%2Fhostname')).text,
+		(await get(sandbox, '/etc/hostname')).text);
+	});
+
 test('owner and mode are as asked, and a replaced file keeps its own', limit,
 	async (t) => {
 		const sandbox = stack.sandbox(t);

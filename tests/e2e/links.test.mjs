@@ -53,6 +53,42 @@ test('a link to write takes an upload', limit, async (t) => {
 	assert.equal((await withoutKey(url)).status, 404);
 });
 
+test('a link to write replaces the whole file and takes no options', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+
+		await sandbox.writeFile('a', 'old');
+		const { url } = await link(sandbox, { path: 'a', method: 'PUT' });
+		for (const query of ['append', 'offset=1', 'mode=4755', 'sync',
+			'x']) {
+			const put = await withoutKey(`${url}?${query}`,
+				{ method: 'PUT', body: 'new' });
+
+			assert.equal(put.status, 400, query);
+			assert.match(put.text, /VALIDATION_FAILED/);
+		}
+		assert.equal((await sandbox.readFile('a')).content, 'old');
+		const read = await link(sandbox, { path: 'a' });
+		assert.equal((await withoutKey(`${read.url}?x`)).status, 400);
+		assert.match((await withoutKey(`${read.url}?download`))
+			.headers['content-disposition'], /^attachment/);
+	});
+
+test('a link keeps the file that its path meant when it was made', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+
+		await sandbox.exec('mkdir d; echo in >d/a; echo above >a; cd d');
+		const made = await link(sandbox, { path: 'a' });
+		assert.equal(made.path, '/workspace/d/a');
+		await sandbox.exec('cd ..');
+		assert.equal((await withoutKey(made.url)).text, 'in\n');
+		const { id } = await sandbox.createSession({ id: 's', cwd: '/tmp' });
+		assert.equal((await link(sandbox, { path: 'a', sessionId: id }))
+			.path, '/tmp/a');
+		assert.equal((await link(sandbox, { path: '/a/b' })).path, '/a/b');
+	});
+
 test('what is wrong, over or revoked has the same answer', limit,
 	async (t) => {
 		const sandbox = stack.sandbox(t);

@@ -243,6 +243,77 @@ static void a_query_number_is_checked(void **state)
 	answered_close(&a);
 }
 
+static enum err refusal(struct answered *a, enum err r)
+{
+	json_out_free(&a->rq.failure.context);
+	a->rq.failure = (struct failure){0};
+	return r;
+}
+
+static void a_query_flag_is_yes_or_no(void **state)
+{
+	static const struct {
+		const char *query;
+		enum err r;
+		bool want;
+	} cases[] = {
+	    {"x=1", ERR_NONE, false},     {"f", ERR_NONE, true},
+	    {"x&f&y", ERR_NONE, true},    {"f=1", ERR_NONE, true},
+	    {"f=true", ERR_NONE, true},   {"f=0", ERR_NONE, false},
+	    {"f=false", ERR_NONE, false}, {"f=", ERR_ARG, false},
+	    {"f=yes", ERR_ARG, false},    {"f=1x", ERR_ARG, false},
+	    {"ff=1", ERR_NONE, false},
+	};
+	struct answered a;
+	struct errinfo e;
+	char query[64];
+
+	(void)state;
+	answered_open(&a);
+	a.envp[0] = query;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool flag = false;
+		enum err r;
+
+		snprintf(query, sizeof(query), "QUERY_STRING=%s",
+			 cases[i].query);
+		r = route_query_flag(&a.rq, "f", &flag, &e);
+		assert_int_equal(refusal(&a, r), cases[i].r);
+		assert_int_equal(flag, cases[i].want);
+	}
+	answered_close(&a);
+}
+
+static void an_unknown_query_name_is_refused(void **state)
+{
+	static const char *const names[] = {"append", "mode", NULL};
+	static const char *const good[] = {"", "&", "append", "mode=1&append",
+					   "&append=&"};
+	static const char *const bad[] = {
+	    "appen",     "appendx", "append&x",      "=1",
+	    "mode=1&&=", "MODE=1",  "append&append", "%61ppend=1"};
+	struct answered a;
+	struct errinfo e;
+	char query[64];
+
+	(void)state;
+	answered_open(&a);
+	assert_int_equal(route_query_only(&a.rq, names, &e), ERR_NONE);
+	a.envp[0] = query;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		snprintf(query, sizeof(query), "QUERY_STRING=%s", good[i]);
+		assert_int_equal(route_query_only(&a.rq, names, &e), ERR_NONE);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		enum err r;
+
+		snprintf(query, sizeof(query), "QUERY_STRING=%s", bad[i]);
+		r = route_query_only(&a.rq, names, &e);
+		assert_int_equal(refusal(&a, r), ERR_ARG);
+	}
+	answered_close(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +327,8 @@ int main(void)
 	    cmocka_unit_test(a_wrong_method_is_405_and_tells_the_right_ones),
 	    cmocka_unit_test(a_query_value_is_found_whole),
 	    cmocka_unit_test(a_query_number_is_checked),
+	    cmocka_unit_test(a_query_flag_is_yes_or_no),
+	    cmocka_unit_test(an_unknown_query_name_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
