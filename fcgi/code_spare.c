@@ -1,12 +1,10 @@
-#include <errno.h>
-#include <ini.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/conf.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/own.h"
@@ -37,7 +35,6 @@ static struct {
 	const struct worker *worker;
 	struct spare_rule rules[SPARE_RULES];
 	size_t nrules;
-	char wrong[128]; /* with the first line that is */
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct spare_job jobs[SPARE_JOBS];
@@ -47,83 +44,61 @@ static struct {
 
 /* ---- how many ---- */
 
-static int line_wrong(const char *what, const char *about)
-{
-	if (spare.wrong[0] == '\0')
-		snprintf(spare.wrong, sizeof(spare.wrong), "\"%.40s\" %s",
-			 about, what);
-	return 0;
-}
-
-static int line_when(const char *value, struct spare_rule *rule)
+static bool line_when(const char *value, struct spare_rule *rule,
+		      char wrong[CONF_WRONG_MAX])
 {
 	rule->n = strcmp(value, "start") == 0;
-	if (rule->n == 0 && strcmp(value, "use") != 0)
-		return line_wrong("is neither start nor use", value);
-	return 1;
+	return rule->n == 1 || strcmp(value, "use") == 0 ||
+	       conf_wrong(wrong, "= \"%.40s\" is neither start nor use", value);
 }
 
-static int line_number(const char *name, const char *value,
-		       struct spare_rule *rule)
+static bool line_number(const char *name, const char *value,
+			struct spare_rule *rule, char wrong[CONF_WRONG_MAX])
 {
 	unsigned long n;
-	char *end;
 
 	rule->lang = code_lang_find(name);
-	errno = 0;
-	n = strtoul(value, &end, 10);
 	if (rule->lang == NULL)
-		return line_wrong("is no language", name);
-	if (*value < '0' || *value > '9' || *end != '\0' || n > SPARE_MOST)
-		return line_wrong("is no number from 0 to 8", value);
+		return conf_wrong(wrong, "is no language");
+	if (!conf_number(value, 0, SPARE_MOST, &n))
+		return conf_wrong(wrong, "= \"%.40s\" is no number from 0 to 8",
+				  value);
 	rule->n = (uint32_t)n;
-	return 1;
+	return true;
 }
 
-static int on_line(void *arg, const char *section, const char *name,
-		   const char *value)
+static bool take(void *arg, const char *section, const char *name,
+		 const char *value, char wrong[CONF_WRONG_MAX])
 {
 	struct spare_rule *rule = &spare.rules[spare.nrules];
-	int ok;
+	bool ok;
 
 	(void)arg;
 	if (strcmp(section, "pool") != 0 && strncmp(section, "pool.", 5) != 0)
-		return 1;
+		return true;
 	*rule = (struct spare_rule){.n = 0};
-	ok = strcmp(name, "when") == 0 ? line_when(value, rule)
-				       : line_number(name, value, rule);
-	if (ok == 0)
-		return 0;
+	ok = strcmp(name, "when") == 0 ? line_when(value, rule, wrong)
+				       : line_number(name, value, rule, wrong);
+	if (!ok)
+		return false;
 	if (spare.nrules == SPARE_RULES - 1)
-		return line_wrong("is one line too many", name);
+		return conf_wrong(wrong, "is one line too many");
 	if (section[4] == '.')
 		snprintf(rule->image, sizeof(rule->image), "%s", section + 5);
 	spare.nrules++;
-	return 1;
+	return true;
 }
 
 enum err code_spare_open(const struct worker *w, struct errinfo *e)
 {
-	char path[PATH_MAX];
-	FILE *f;
-	int line;
+	enum err r;
 
 	spare.worker = w;
 	spare.nrules = 0;
-	spare.wrong[0] = '\0';
-	snprintf(path, sizeof(path), "%s/warren.ini", w->data_dir);
-	f = fopen(path, "re");
-	if (f == NULL)
-		return errno == ENOENT ? ERR_NONE
-				       : err_set(e, ERR_IO, errno, "%s", path);
-	line = ini_parse_file(f, on_line, NULL);
-	fclose(f);
-	if (line == 0)
-		return ERR_NONE;
-	spare.nrules = 0;
-	return err_set(e, ERR_ARG, 0, "%s, line %d: %s", path, line,
-		       spare.wrong[0] != '\0' ? spare.wrong
-					      : "is no \"name = value\"");
+	r = conf_read(w->data_dir, take, NULL, e);
+	if (r != ERR_NONE)
+		spare.nrules = 0;
+	return r;
 }
 
 /* The image's own rule goes before one for all. Without ${lang}, whether they

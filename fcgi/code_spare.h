@@ -23,8 +23,7 @@
  * code_spare_open(w, e):
  * Read the configuration; before any other call. On an error there are no
  * spare kernels.
- * Errors: ERR_ARG (a wrong line: which, and why), ERR_IO. None if there is no
- * such file.
+ * Errors: those of conf_read().
  */
 FALLIBLE enum err code_spare_open(const struct worker *w, struct errinfo *e);
 

@@ -1,5 +1,6 @@
 /*
  * warren-fcgi --data D --run R --domain NAME --port N
+ * warren-fcgi --check --data D: says what is wrong with [pool] of D/warren.ini
  *
  * A worker: unprivileged, speaks FastCGI on descriptor 3 (a listening socket
  * that the broker made), JSON and SQL. All it can do to a sandbox is to ask
@@ -26,13 +27,14 @@
 
 #define LISTEN_FD 3
 
-static bool main_args(int argc, char **argv, struct worker *w)
+static bool main_args(int argc, char **argv, struct worker *w, bool *check)
 {
 	static const struct option options[] = {
 	    {"data", required_argument, NULL, 'd'},
 	    {"run", required_argument, NULL, 'r'},
 	    {"domain", required_argument, NULL, 'n'},
 	    {"port", required_argument, NULL, 'p'},
+	    {"check", no_argument, NULL, 'c'},
 	    {NULL, 0, NULL, 0},
 	};
 	int c;
@@ -54,6 +56,9 @@ static bool main_args(int argc, char **argv, struct worker *w)
 			w->port = (int)strtol(optarg, &end, 10);
 			if (*end != '\0' || w->port < 1 || w->port > 65535)
 				return false;
+			break;
+		case 'c':
+			*check = true;
 			break;
 		default:
 			return false;
@@ -135,6 +140,16 @@ static enum err main_serve(const struct worker *w, struct errinfo *e)
 	return r;
 }
 
+static int main_check(const struct worker *w)
+{
+	struct errinfo e;
+
+	if (code_spare_open(w, &e) == ERR_NONE)
+		return 0;
+	fprintf(stderr, "%s\n", e.text);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct worker w = {.data_dir = "/var/lib/warren",
@@ -142,14 +157,18 @@ int main(int argc, char **argv)
 			   .domain = "localhost",
 			   .port = 8080};
 	struct errinfo e = {0};
+	bool check = false;
 
 	main_tune(argv);
 	log_open("warren-fcgi", LOG_INFO);
-	if (!main_args(argc, argv, &w)) {
+	if (!main_args(argc, argv, &w, &check)) {
 		fprintf(stderr, "usage: warren-fcgi --data DIR --run DIR "
-				"--domain NAME --port N 3<listening socket\n");
+				"--domain NAME --port N 3<listening socket\n"
+				"       warren-fcgi --check --data DIR\n");
 		return 2;
 	}
+	if (check)
+		return main_check(&w);
 	if (!main_listens()) {
 		log_line(LOG_ERROR, "descriptor 3 is no listening socket");
 		return 2;

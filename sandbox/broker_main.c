@@ -18,9 +18,13 @@ static const char usage[] =
     "A kernel.core_pattern that starts a program is no reason not to start\n"
     "then; sandboxes keep that program from being started (WALLS.md).\n"
     "       warrend --probe [--data DIR]\n"
-    "tells what this machine gives, one line each.\n";
+    "tells what this machine gives, one line each.\n"
+    "       warrend --check [--data DIR]\n"
+    "tells what is wrong with sections and [network] of DIR/warren.ini.\n";
 
-static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
+enum mode { MODE_SERVE, MODE_PROBE, MODE_CHECK };
+
+static int parse(int argc, char **argv, struct broker_conf *c, enum mode *mode)
 {
 	static const struct option options[] = {
 	    {"data", required_argument, NULL, 'd'},
@@ -31,6 +35,7 @@ static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
 	    {"disk-overcommit", required_argument, NULL, 'o'},
 	    {"allow-core-handler", no_argument, NULL, 'c'},
 	    {"probe", no_argument, NULL, 'P'},
+	    {"check", no_argument, NULL, 'C'},
 	    {NULL, 0, NULL, 0},
 	};
 	int o;
@@ -60,7 +65,10 @@ static int parse(int argc, char **argv, struct broker_conf *c, bool *probe)
 			c->core_handler = true;
 			break;
 		case 'P':
-			*probe = true;
+			*mode = MODE_PROBE;
+			break;
+		case 'C':
+			*mode = MODE_CHECK;
 			break;
 		default:
 			return -1;
@@ -83,6 +91,17 @@ static int probe_main(const char *data)
 	return 0;
 }
 
+static int check_main(const char *data)
+{
+	struct net_conf conf;
+	struct errinfo e;
+
+	if (net_conf_read(data, &conf, &e) == ERR_NONE)
+		return 0;
+	fprintf(stderr, "%s\n", e.text);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct broker_conf conf = {.data = "/var/lib/warren",
@@ -93,13 +112,13 @@ int main(int argc, char **argv)
 				   .disk_overcommit = DISK_OVERCOMMIT};
 	static struct broker b;
 	struct errinfo e;
-	bool probe = false;
+	enum mode mode = MODE_SERVE;
 
 	/* Whatever the administrator's is: what others need not see has a mode
 	 * of its own. */
 	umask(022);
 	log_open("warrend", LOG_INFO);
-	if (parse(argc, argv, &conf, &probe) < 0) {
+	if (parse(argc, argv, &conf, &mode) < 0) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -107,8 +126,10 @@ int main(int argc, char **argv)
 		fputs("warrend: must be started as root\n", stderr);
 		return 1;
 	}
-	if (probe)
+	if (mode == MODE_PROBE)
 		return probe_main(conf.data);
+	if (mode == MODE_CHECK)
+		return check_main(conf.data);
 	id_init();
 	if (broker_open(&b, &conf, &e) != ERR_NONE) {
 		log_err("cannot start", &e);

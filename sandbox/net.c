@@ -228,7 +228,6 @@ static enum err need_up(struct net *n, struct errinfo *e)
 
 enum err net_open(struct net *n, struct broker *b, struct errinfo *e)
 {
-	char path[4096];
 	struct errinfo why;
 	enum err r;
 
@@ -243,8 +242,7 @@ enum err net_open(struct net *n, struct broker *b, struct errinfo *e)
 			  .push_pidfd = -1,
 			  .count = -1,
 			  .resolver = {.pidfd = -1, .watch = LOOP_WATCH_INIT}};
-	snprintf(path, sizeof(path), "%s/warren.ini", b->conf.data);
-	r = net_conf_read(path, &n->conf, e);
+	r = net_conf_read(b->conf.data, &n->conf, e);
 	if (r != ERR_NONE)
 		return r;
 	n->own_ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);

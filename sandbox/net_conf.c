@@ -1,12 +1,9 @@
 #include <arpa/inet.h>
-#include <errno.h>
-#include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/own.h"
+#include "base/conf.h"
 #include "sandbox/net_conf.h"
 
 #define LINE_MAX_BYTES 2048
@@ -94,17 +91,6 @@ static bool add_zone(void *arg, const char *part)
 	return true;
 }
 
-static bool set_number(const char *text, uint32_t max, uint32_t *out)
-{
-	char *end;
-	unsigned long v = strtoul(text, &end, 10);
-
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || v < 1 || v > max)
-		return false;
-	*out = (uint32_t)v;
-	return true;
-}
-
 static bool set_uplink(struct net_conf *c, const char *name)
 {
 	size_t n = strlen(name);
@@ -123,61 +109,97 @@ static bool set_list(struct net_cidrs *l, const char *text, int max)
 	return each(text, add_cidr, l) && l->n <= max;
 }
 
-static bool set_value(struct net_conf *c, const char *name, const char *value)
+static bool set_number(uint32_t *out, const char *text, unsigned long max)
 {
-	if (strcmp(name, "pool") == 0)
-		return net_cidr_parse(value, &c->pool) && c->pool.prefix <= 19;
-	if (strcmp(name, "link") == 0)
-		return net_cidr_parse(value, &c->link) && c->link.prefix == 30;
-	if (strcmp(name, "uplink") == 0)
-		return set_uplink(c, value);
-	if (strcmp(name, "dns") == 0)
-		return set_list(&c->dns, value, NET_DNS_MAX);
-	if (strcmp(name, "block") == 0)
-		return set_list(&c->block, value, BROKER_CIDRS_MAX);
-	if (strcmp(name, "open") == 0)
-		return set_list(&c->open, value, BROKER_CIDRS_MAX);
-	if (strcmp(name, "dns_refuse") == 0)
-		return each(value, add_zone, c->dns_refuse);
-	if (strcmp(name, "connections") == 0)
-		return set_number(value, 65536, &c->connections);
-	if (strcmp(name, "total") == 0)
-		return set_number(value, 1U << 24, &c->total);
-	if (strcmp(name, "rate") == 0)
-		return set_number(value, 100000, &c->rate);
-	return false;
+	unsigned long v;
+
+	if (!conf_number(text, 1, max, &v))
+		return false;
+	*out = (uint32_t)v;
+	return true;
 }
 
-static int on_line(void *arg, const char *section, const char *name,
-		   const char *value)
+static bool set_pool(struct net_conf *c, const char *text)
 {
-	return strcmp(section, "network") != 0 || set_value(arg, name, value);
+	return net_cidr_parse(text, &c->pool) && c->pool.prefix <= 19;
 }
 
-static enum err read_file(const char *path, struct net_conf *c,
-			  struct errinfo *e)
+static bool set_link(struct net_conf *c, const char *text)
 {
-	FILE *f = fopen(path, "re");
-	struct stat st;
-	int line;
-
-	if (f == NULL && errno != ENOENT)
-		return err_set(e, ERR_IO, errno, "%s", path);
-	if (f == NULL)
-		return ERR_NONE;
-	if (fstat(fileno(f), &st) < 0 || st.st_uid != 0 ||
-	    (st.st_mode & 022) != 0) {
-		fclose(f);
-		return err_set(e, ERR_DENIED, 0, "%s must be root's own", path);
-	}
-	line = ini_parse_file(f, on_line, c);
-	fclose(f);
-	if (line != 0)
-		return err_set(e, ERR_ARG, 0, "%s: line %d", path, line);
-	return ERR_NONE;
+	return net_cidr_parse(text, &c->link) && c->link.prefix == 30;
 }
 
-enum err net_conf_read(const char *path, struct net_conf *c, struct errinfo *e)
+static bool set_dns(struct net_conf *c, const char *text)
+{
+	return set_list(&c->dns, text, NET_DNS_MAX);
+}
+
+static bool set_dns_refuse(struct net_conf *c, const char *text)
+{
+	return each(text, add_zone, c->dns_refuse);
+}
+
+static bool set_block(struct net_conf *c, const char *text)
+{
+	return set_list(&c->block, text, BROKER_CIDRS_MAX);
+}
+
+static bool set_open(struct net_conf *c, const char *text)
+{
+	return set_list(&c->open, text, BROKER_CIDRS_MAX);
+}
+
+static bool set_connections(struct net_conf *c, const char *text)
+{
+	return set_number(&c->connections, text, 65536);
+}
+
+static bool set_total(struct net_conf *c, const char *text)
+{
+	return set_number(&c->total, text, 1UL << 24);
+}
+
+static bool set_rate(struct net_conf *c, const char *text)
+{
+	return set_number(&c->rate, text, 100000);
+}
+
+static const struct key {
+	const char *name;
+	bool (*set)(struct net_conf *c, const char *text);
+	const char *wrong;
+} keys[] = {
+    {"pool", set_pool, "is no range of addresses of /19 or more"},
+    {"link", set_link, "is no range of addresses of /30"},
+    {"uplink", set_uplink, "is no name of an interface"},
+    {"dns", set_dns, "is no list of at most 3 addresses"},
+    {"dns_refuse", set_dns_refuse, "is no list of zones in lower case"},
+    {"block", set_block, "is no list of at most 64 addresses or ranges"},
+    {"open", set_open, "is no list of at most 64 addresses or ranges"},
+    {"connections", set_connections, "is no number from 1 to 65536"},
+    {"total", set_total, "is no number from 1 to 16777216"},
+    {"rate", set_rate, "is no number from 1 to 100000"},
+};
+
+_Static_assert(NET_DNS_MAX == 3 && BROKER_CIDRS_MAX == 64, "in the texts");
+
+static bool take(void *arg, const char *section, const char *name,
+		 const char *value, char wrong[CONF_WRONG_MAX])
+{
+	if (strcmp(section, "network") != 0)
+		return true;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strcmp(name, keys[i].name) == 0)
+			return keys[i].set(arg, value) ||
+			       conf_wrong(wrong, "= \"%.40s\" %s", value,
+					  keys[i].wrong);
+	return conf_wrong(wrong, "is none of pool, link, uplink, dns, "
+				 "dns_refuse, block, open, connections, total, "
+				 "rate");
+}
+
+enum err net_conf_read(const char *data_dir, struct net_conf *c,
+		       struct errinfo *e)
 {
 	static const char refuse[] = "/internal/local/localdomain/lan/home/"
 				     "home.arpa/corp/intranet/private";
@@ -186,7 +208,7 @@ enum err net_conf_read(const char *path, struct net_conf *c, struct errinfo *e)
 	    .connections = 1024,
 	    .rate = 100,
 	};
-	enum err r = read_file(path, &n, e);
+	enum err r = conf_read(data_dir, take, &n, e);
 
 	if (r != ERR_NONE)
 		return r;

@@ -47,12 +47,11 @@ struct net_conf {
 };
 
 /**
- * net_conf_read(path, c, e):
+ * net_conf_read(data_dir, c, e):
  * Defaults, then what the file says; without a file the defaults.
- * Errors: ERR_ARG names the line; ERR_DENIED when others than root may write
- * the file.
+ * Errors: those of conf_read(); ${c} is as it was.
  */
-FALLIBLE enum err net_conf_read(const char *path, struct net_conf *c,
+FALLIBLE enum err net_conf_read(const char *data_dir, struct net_conf *c,
 				struct errinfo *e);
 
 /**

@@ -1,10 +1,8 @@
 #include <errno.h>
-#include <ini.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/conf.h"
 #include "store/history_conf.h"
 
 #define TIME_MAX_S (INT64_C(100) * 365 * 24 * 3600)
@@ -52,48 +50,42 @@ static bool set_time(const char *text, int64_t *ms)
 
 static bool set_count(const char *text, uint32_t *out)
 {
-	const char *rest;
-	int64_t v;
+	unsigned long v;
 
-	if (!set_number(text, INT32_MAX, &v, &rest) || *rest != '\0')
+	if (!conf_number(text, 0, INT32_MAX, &v))
 		return false;
 	*out = (uint32_t)v;
 	return true;
 }
 
-static int on_line(void *arg, const char *section, const char *name,
-		   const char *value)
+static bool take(void *arg, const char *section, const char *name,
+		 const char *value, char wrong[CONF_WRONG_MAX])
 {
+	static const char time[] = "is no time, as 90m, 12h or 7d, nor 0",
+			  number[] = "is no number from 0 to 2147483647";
 	struct history_conf *c = arg;
+	const char *what;
 
 	if (strcmp(section, "history") != 0)
-		return 1;
+		return true;
 	if (strcmp(name, "logs") == 0)
-		return set_time(value, &c->logs_ms);
-	if (strcmp(name, "rows") == 0)
-		return set_time(value, &c->rows_ms);
-	return strcmp(name, "count") == 0 && set_count(value, &c->count);
+		what = set_time(value, &c->logs_ms) ? NULL : time;
+	else if (strcmp(name, "rows") == 0)
+		what = set_time(value, &c->rows_ms) ? NULL : time;
+	else if (strcmp(name, "count") == 0)
+		what = set_count(value, &c->count) ? NULL : number;
+	else
+		return conf_wrong(wrong, "is none of logs, rows, count");
+	return what == NULL || conf_wrong(wrong, "= \"%.40s\" %s", value, what);
 }
 
 enum err history_conf_read(const char *data_dir, struct history_conf *c,
 			   struct errinfo *e)
 {
 	struct history_conf n = *c;
-	char path[PATH_MAX];
-	FILE *f;
-	int line = snprintf(path, sizeof(path), "%s/warren.ini", data_dir);
+	enum err r = conf_read(data_dir, take, &n, e);
 
-	if (line < 0 || (size_t)line >= sizeof(path))
-		return err_set(e, ERR_ARG, 0, "data directory's name too long");
-	f = fopen(path, "re");
-	if (f == NULL && errno == ENOENT)
-		return ERR_NONE;
-	if (f == NULL)
-		return err_set(e, ERR_IO, errno, "%.180s", path);
-	line = ini_parse_file(f, on_line, &n);
-	fclose(f);
-	if (line != 0)
-		return err_set(e, ERR_ARG, 0, "%.180s: line %d", path, line);
-	*c = n;
-	return ERR_NONE;
+	if (r == ERR_NONE)
+		*c = n;
+	return r;
 }

@@ -30,7 +30,7 @@ struct history_conf {
 /**
  * history_conf_read(data_dir, c, e):
  * What the file of ${data_dir} says; what it does not say stays as it is.
- * Errors: ERR_ARG names the line, ERR_IO; ${c} is as it was.
+ * Errors: those of conf_read(); ${c} is as it was.
  */
 FALLIBLE enum err history_conf_read(const char *data_dir,
 				    struct history_conf *c, struct errinfo *e);

@@ -1,4 +1,7 @@
-/* warren-recorder --data D --run R: runs as warren, ends by SIGTERM. */
+/*
+ * warren-recorder --data D --run R: runs as warren, ends by SIGTERM.
+ * --check --data D: says what is wrong with [history] of D/warren.ini.
+ */
 #include <getopt.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -7,11 +10,13 @@
 #include "base/log.h"
 #include "store/recorder.h"
 
-static bool recorder_parse(struct recorder_conf *conf, int argc, char **argv)
+static bool recorder_parse(struct recorder_conf *conf, bool *check, int argc,
+			   char **argv)
 {
 	static const struct option options[] = {
 	    {"data", required_argument, NULL, 'd'},
 	    {"run", required_argument, NULL, 'r'},
+	    {"check", no_argument, NULL, 'c'},
 	    {NULL, 0, NULL, 0}};
 	int o;
 
@@ -24,6 +29,9 @@ static bool recorder_parse(struct recorder_conf *conf, int argc, char **argv)
 			break;
 		case 'r':
 			conf->run_dir = optarg;
+			break;
+		case 'c':
+			*check = true;
 			break;
 		default:
 			return false;
@@ -49,19 +57,33 @@ static enum err recorder_main(struct recorder_conf *conf, struct errinfo *e)
 	return err == ERR_NONE ? recorder_run(r, e) : err;
 }
 
+static int recorder_check(struct recorder_conf *conf)
+{
+	struct errinfo e;
+
+	if (history_conf_read(conf->data_dir, &conf->history, &e) == ERR_NONE)
+		return 0;
+	fprintf(stderr, "%s\n", e.text);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct recorder_conf conf = RECORDER_CONF_INIT;
 	struct errinfo e;
+	bool check = false;
 
 	log_open("recorder", LOG_INFO);
 	id_init();
 	umask(077);
-	if (!recorder_parse(&conf, argc, argv)) {
-		fputs("usage: warren-recorder [--data DIR] [--run DIR]\n",
+	if (!recorder_parse(&conf, &check, argc, argv)) {
+		fputs("usage: warren-recorder [--data DIR] [--run DIR] "
+		      "[--check]\n",
 		      stderr);
 		return 2;
 	}
+	if (check)
+		return recorder_check(&conf);
 	if (recorder_main(&conf, &e) != ERR_NONE) {
 		log_err("record", &e);
 		return 1;

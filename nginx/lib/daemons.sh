@@ -47,6 +47,16 @@ end_group() {
 	kill -KILL -- "-$1" 2>/dev/null || true
 }
 
+# R, and what a broker that did not end by itself left mounted there.
+remove_run() {
+	local point
+	awk -v at="$run/" 'index($5, at) == 1 { print $5 }' \
+		/proc/self/mountinfo | tac | while IFS= read -r point; do
+		umount -l "$point" 2>/dev/null || true
+	done
+	rm -rf --one-file-system "$run"
+}
+
 # runs_here PID TEXT: that process is ours: its command line has TEXT (a space
 # is after each word).
 runs_here() {
@@ -76,7 +86,7 @@ end_leftovers() {
 	if runs_here "$broker" "$data/bin/warrend"; then
 		say "Stopping warrend (pid $broker), left over from a run before"
 		end_group "$broker" 20
-		rm -rf --one-file-system "$run"
+		remove_run
 		found=0
 	fi
 	end_programs TERM warren-fcgi warren-recorder
@@ -114,7 +124,7 @@ end_sandboxes() {
 		sleep 0.05
 	done
 	end_group "$broker" 25
-	rm -rf --one-file-system "$run"
+	remove_run
 }
 
 # kill_group_of NAME SIGNAL GROUP: if a process of that name is in the group.
@@ -182,7 +192,7 @@ stop_all() {
 	end_programs KILL warren-fcgi warren-recorder warren-keeper
 	rm -f "$data/serve.pid"
 	# Nothing lives that could be found by it any more.
-	rm -rf --one-file-system "$run"
+	remove_run
 	exec 9>&-
 	say stopped
 }

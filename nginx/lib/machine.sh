@@ -55,6 +55,19 @@ probe_machine() {
 	done <<<"$lines"
 }
 
+# warren.ini: each program says what is wrong with its own sections, as the
+# user that it will be, who must be able to read it.
+check_conf() {
+	local program words text
+	[[ -e $data/warren.ini ]] || return 0
+	for program in warrend warren-recorder warren-fcgi; do
+		words=(runuser -u warren --)
+		[[ $program != warrend ]] || words=()
+		text=$("${words[@]}" "$data/bin/$program" --check --data "$data" \
+			2>&1 >/dev/null) || fail "${text:-$program --check failed}"
+	done
+}
+
 # What can be seen before anything is installed or built.
 # A program that the kernel runs for each crash runs as root outside of all
 # sandboxes, whatever limits they have.

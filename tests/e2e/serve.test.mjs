@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
-import { mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -173,6 +173,10 @@ test('names that are refused make no directory', limit, async () => {
 	for (const [name, words, ...options] of [
 		['da ta', /characters/],
 		['typo', /There is no/, '--stop'],
+		['bind', /--bind 300\.1\.1\.1 is not/, '--bind', '300.1.1.1'],
+		['bind', /--bind 1\.2 is not/, '--bind', '1.2'],
+		['domain', /--domain a\.\.b is not/, '--domain', 'a..b'],
+		['domain', /--domain a-\.b is not/, '--domain', 'a-.b'],
 	]) {
 		const wrong = path.join(home, name);
 		await assert.rejects(run(SERVE, ['--data', wrong, ...options]),
@@ -183,3 +187,30 @@ test('names that are refused make no directory', limit, async () => {
 	await run(SERVE, ['--stop', '--data', path.join(home, 'empty')]);
 	assert.deepEqual(readdirSync(path.join(home, 'empty')), []);
 });
+
+test('a wrong setting in warren.ini stops a start with one sentence', limit,
+	async () => {
+		const ini = path.join(data, 'warren.ini');
+
+		await server.stop(data);
+		for (const [text, says] of [
+			['[history]\nlogs = 7\n',
+				'line 2: [history] logs = "7" is no time'],
+			['[pool]\npython = 1\nperl = 1\n',
+				'line 3: [pool] perl is no language'],
+			['[netwrk]\nrate = 5\n',
+				'line 2: [netwrk] rate is in no section'],
+			['[network]\nrate = 0\n', 'line 2: [network] rate = "0" ' +
+				'is no number from 1 to 100000'],
+		]) {
+			await writeFile(ini, text);
+			await assert.rejects(
+				run(SERVE, ['--port', port, '--data', data]),
+				({ code, stderr }) => code === 1 &&
+					stderr.startsWith(`serve: ${ini}, ${says}`) &&
+					stderr.indexOf('\n') === stderr.length - 1,
+				text);
+			await assertNothingRuns();
+		}
+		await rm(ini);
+	});

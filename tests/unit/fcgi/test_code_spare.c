@@ -57,7 +57,6 @@ static void good_ones_are_taken(void **state)
 	    "[pool.host]\nbash = 2\n",
 	    "[pool]\nwhen = start\n[pool.host]\nwhen = use\n",
 	    "[history]\npython = many\n",
-	    "[pools]\npython = many\n",
 	};
 	struct errinfo e;
 
@@ -71,24 +70,25 @@ static void a_wrong_line_is_named_and_what_is_wrong_with_it(void **state)
 	static const struct {
 		const char *text, *says;
 	} bad[] = {
-	    {"[pool]\npythn = 1\n", "line 2: \"pythn\" is no language"},
+	    {"[pool]\npythn = 1\n", "line 2: [pool] pythn is no language"},
 	    {"[pool]\n\n python = many\n",
-	     "line 3: \"many\" is no number from 0 to 8"},
-	    {"[pool]\npython = 9\n", "line 2: \"9\" is no number from 0 to 8"},
+	     "line 3: [pool] python = \"many\" is no number from 0 to 8"},
+	    {"[pool]\npython = 9\n",
+	     "line 2: [pool] python = \"9\" is no number from 0 to 8"},
 	    {"[pool]\npython = -1\n",
-	     "line 2: \"-1\" is no number from 0 to 8"},
+	     "line 2: [pool] python = \"-1\" is no number from 0 to 8"},
 	    {"[pool]\npython = 1x\n",
-	     "line 2: \"1x\" is no number from 0 to 8"},
+	     "line 2: [pool] python = \"1x\" is no number from 0 to 8"},
 	    {"[pool]\npython = 99999999999999999999\n",
 	     "\"99999999999999999999\" is no number from 0 to 8"},
 	    {"[pool.host]\npython =\n",
-	     "line 2: \"\" is no number from 0 to 8"},
+	     "line 2: [pool.host] python = \"\" is no number from 0 to 8"},
 	    {"[pool]\npython = 2\njavascript\n",
-	     "line 3: is no \"name = value\""},
+	     "line 3: is no \"key = value\""},
 	    {"[pool]\nwhen = now\n",
-	     "line 2: \"now\" is neither start nor use"},
+	     "line 2: [pool] when = \"now\" is neither start nor use"},
 	    {"[pool]\npython = 1\nperl = 1\nruby = 1\n",
-	     "line 3: \"perl\" is no language"},
+	     "line 3: [pool] perl is no language"},
 	};
 
 	(void)state;

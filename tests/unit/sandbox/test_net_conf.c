@@ -13,11 +13,13 @@
 #include "base/own.h"
 #include "sandbox/net_conf.h"
 
-static char path[] = "/tmp/net-conf-XXXXXX";
+static char dir[] = "/tmp/net-conf-XXXXXX";
+static char path[64];
 
 static void write_conf(const char *text)
 {
-	OWN(own_fd) int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	OWN(own_fd)
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
@@ -27,7 +29,7 @@ static enum err read_conf(const char *text, struct net_conf *c,
 			  struct errinfo *e)
 {
 	write_conf(text);
-	return net_conf_read(path, c, e);
+	return net_conf_read(dir, c, e);
 }
 
 static void ranges_of_addresses_are_read(void **state)
@@ -104,7 +106,7 @@ static void a_file_says_what_is_different(void **state)
 	struct errinfo e;
 
 	(void)state;
-	assert_int_equal(read_conf("[other]\nrate = nonsense\n"
+	assert_int_equal(read_conf("[history]\nrate = nonsense\n"
 				   "[network]\n"
 				   "; a remark\n"
 				   "rate = 7\n"
@@ -140,6 +142,40 @@ static void a_wrong_line_is_named_and_changes_nothing(void **state)
 			 ERR_ARG);
 }
 
+static void what_is_wrong_with_a_setting_is_said(void **state)
+{
+	static const struct {
+		const char *line, *says;
+	} bad[] = {
+	    {"pol = 10.0.0.0/8", "line 2: [network] pol is none of pool, link"},
+	    {"pool = 10.0.0.0/24", "[network] pool = \"10.0.0.0/24\" is no "
+				   "range of addresses of /19"},
+	    {"link = 10.0.0.0/8", "is no range of addresses of /30"},
+	    {"uplink = a/b", "[network] uplink = \"a/b\" is no name of an"},
+	    {"dns = ::1", "[network] dns = \"::1\" is no list of at most 3"},
+	    {"dns = 1.1.1.1,2.2.2.2,3.3.3.3,4.4.4.4",
+	     "is no list of at most 3"},
+	    {"dns_refuse = A", "is no list of zones in lower case"},
+	    {"block = 10.0.0.1/8", "is no list of at most 64 addresses"},
+	    {"open = x", "is no list of at most 64 addresses"},
+	    {"connections = 0", "is no number from 1 to 65536"},
+	    {"total = -1", "is no number from 1 to 16777216"},
+	    {"rate = 1k", "[network] rate = \"1k\" is no number from 1 to"},
+	};
+	struct net_conf c = {.rate = 3};
+	struct errinfo e;
+	char text[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), "[network]\n%s\n", bad[i].line);
+		assert_int_equal(read_conf(text, &c, &e), ERR_ARG);
+		if (strstr(e.text, bad[i].says) == NULL)
+			fail_msg("%s: %s", bad[i].says, e.text);
+	}
+	assert_int_equal(c.rate, 3);
+}
+
 static void a_file_that_others_may_write_is_refused(void **state)
 {
 	struct net_conf c;
@@ -148,7 +184,7 @@ static void a_file_that_others_may_write_is_refused(void **state)
 	(void)state;
 	write_conf("");
 	assert_int_equal(chmod(path, 0666), 0);
-	assert_int_equal(net_conf_read(path, &c, &e), ERR_DENIED);
+	assert_int_equal(net_conf_read(dir, &c, &e), ERR_DENIED);
 	assert_int_equal(chmod(path, 0600), 0);
 }
 
@@ -188,21 +224,22 @@ int main(void)
 	    cmocka_unit_test(without_a_file_the_defaults_hold),
 	    cmocka_unit_test(a_file_says_what_is_different),
 	    cmocka_unit_test(a_wrong_line_is_named_and_changes_nothing),
+	    cmocka_unit_test(what_is_wrong_with_a_setting_is_said),
 	    cmocka_unit_test(a_file_that_others_may_write_is_refused),
 	    cmocka_unit_test(configured_resolvers_are_asked),
 	    cmocka_unit_test(each_slot_has_an_address_and_a_gateway_below),
 	};
-	int fd = mkstemp(path), r;
+	int r;
 
-	if (fd < 0)
-		return 1;
-	close(fd);
 	if (geteuid() != 0) {
 		puts("skipped: a configuration file must be root's own");
-		unlink(path);
 		return 0;
 	}
+	if (mkdtemp(dir) == NULL)
+		return 1;
+	snprintf(path, sizeof(path), "%s/warren.ini", dir);
 	r = cmocka_run_group_tests(tests, NULL, NULL);
 	unlink(path);
+	rmdir(dir);
 	return r;
 }

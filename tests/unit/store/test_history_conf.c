@@ -57,7 +57,8 @@ static void what_is_wrong_names_its_line_and_changes_nothing(void **state)
 			 wrong[i]);
 		write_ini(u, text);
 		FAILS(history_conf_read(u->dir, &c, &u->e), ERR_ARG);
-		assert_non_null(strstr(u->e.text, "line 3"));
+		assert_non_null(strstr(u->e.text, "line 3: [history] "));
+		assert_non_null(strstr(u->e.text, " is no"));
 		assert_int_equal(c.logs_ms, 7 * HISTORY_DAY_MS);
 	}
 }
