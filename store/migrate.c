@@ -187,8 +187,18 @@ static void migrate_close(sqlite3 **h)
 		db_close(&h[i]);
 }
 
+static enum err migrate_versions(sqlite3 **h, int64_t *versions,
+				 struct errinfo *e)
+{
+	enum err r = ERR_NONE;
+
+	for (int i = 0; i < STORE_DBS && r == ERR_NONE; i++)
+		r = db_int(h[i], "PRAGMA user_version", &versions[i], e);
+	return r;
+}
+
 static enum err migrate_files(const char *data_dir, sqlite3 **h,
-			      struct errinfo *e)
+			      struct migrate_done *done, struct errinfo *e)
 {
 	enum err r = ERR_NONE;
 
@@ -199,18 +209,24 @@ static enum err migrate_files(const char *data_dir, sqlite3 **h,
 		if (r == ERR_NONE)
 			r = migrate_check(h[i], (enum store_db)i, e);
 	}
+	if (r == ERR_NONE)
+		r = migrate_versions(h, done->before, e);
 	for (int i = 0; i < STORE_DBS && r == ERR_NONE; i++)
 		r = migrate_apply(h[i], (enum store_db)i, e);
 	for (int i = 0; i < STORE_DBS && r == ERR_NONE; i++)
 		r = migrate_vacuum(h[i], (enum store_db)i, e);
-	return r;
+	return r == ERR_NONE ? migrate_versions(h, done->now, e) : r;
 }
 
-enum err migrate_all(const char *data_dir, struct errinfo *e)
+enum err migrate_all(const char *data_dir, struct migrate_done *done,
+		     struct errinfo *e)
 {
 	sqlite3 *h[STORE_DBS] = {NULL};
-	enum err r = migrate_files(data_dir, h, e);
+	struct migrate_done n;
+	enum err r = migrate_files(data_dir, h, &n, e);
 
 	migrate_close(h);
+	if (r == ERR_NONE && done != NULL)
+		*done = n;
 	return r;
 }

@@ -22,14 +22,22 @@ struct migration {
 extern const struct migration migrate_embedded[];
 extern const size_t migrate_embedded_count;
 
+/* How many migrations a file had had before, and has had now. */
+struct migrate_done {
+	int64_t before[STORE_DBS];
+	int64_t now[STORE_DBS];
+};
+
 /**
- * migrate_all(data_dir, e):
+ * migrate_all(data_dir, done, e):
  * Make the missing files in the existing directory ${data_dir}/db and bring
  * each to this program's schema, each migration in its own transaction.
  * Errors: ERR_STATE when a file was made by a newer program or one of its
- * migrations was another text; nothing is changed then. ERR_STORE.
+ * migrations was another text; nothing is changed then. ERR_STORE. What was
+ * done stands in ${done}, which may be NULL.
  */
-FALLIBLE enum err migrate_all(const char *data_dir, struct errinfo *e);
+FALLIBLE enum err migrate_all(const char *data_dir, struct migrate_done *done,
+			      struct errinfo *e);
 
 /** migrate_count(db): How many migrations this program knows for ${db}. */
 int migrate_count(enum store_db db);

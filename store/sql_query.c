@@ -1,7 +1,9 @@
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "store/sql_query.h"
 #include "store/stmt.h"
@@ -299,4 +301,44 @@ enum err sql_query_run(const char *data_dir, const char *text,
 	if (r == ERR_NONE)
 		r = sql_head(s, sink, e);
 	return r == ERR_NONE ? sql_rows(h, s, caps, sink, e) : r;
+}
+
+static enum err sql_view(sqlite3 *h, const char *name,
+			 const struct sql_sink *sink, struct errinfo *e)
+{
+	OWN(buf_free) struct buf columns = BUF_INIT(SQL_TEXT_MAX);
+	OWN(sql_finalize) sqlite3_stmt *s = NULL;
+	struct sql_value row[2];
+	char text[128];
+	enum err r;
+
+	snprintf(text, sizeof(text), "SELECT * FROM %s", name);
+	r = sql_prepare(h, text, &s, e);
+	for (int i = 0; r == ERR_NONE && i < sqlite3_column_count(s); i++) {
+		buf_adds(&columns, i > 0 ? ", " : "");
+		buf_adds(&columns, sqlite3_column_name(s, i));
+	}
+	if (r != ERR_NONE)
+		return r;
+	if (!buf_ok(&columns))
+		return err_set(e, ERR_NOMEM, 0, "columns");
+	row[0] = (struct sql_value){
+	    .type = SQL_TEXT, .data = name, .len = strlen(name)};
+	row[1] = (struct sql_value){
+	    .type = SQL_TEXT, .data = columns.data, .len = columns.len};
+	return sink->row(sink->arg, row, 2, e);
+}
+
+enum err sql_query_views(const char *data_dir, const struct sql_sink *sink,
+			 struct errinfo *e)
+{
+	static const char *const head[] = {"view", "columns"};
+	OWN(db_close) sqlite3 *h = NULL;
+	enum err r = sql_open(data_dir, &h, e);
+
+	if (r == ERR_NONE)
+		r = sink->head(sink->arg, head, 2, e);
+	for (size_t i = 0; i < VIEWS && r == ERR_NONE; i++)
+		r = sql_view(h, sql_views[i].name, sink, e);
+	return r;
 }

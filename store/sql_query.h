@@ -48,8 +48,7 @@ struct sql_sink {
 
 /**
  * sql_query_run(data_dir, text, caps, sink, e):
- * Run one SELECT. Views: tenants, keys, sandboxes, executions, processes,
- * contexts, process_logs, execution_logs, ports, audit.
+ * Run one SELECT, over the views of sql_views.def.
  * Errors: ERR_ARG (not one SELECT, or SQL that does not compile; the text is
  * SQLite's and may be shown), ERR_DENIED (something not allowed), ERR_LIMIT
  * (rows or bytes; what came before was given out), ERR_TIMEOUT.
@@ -57,5 +56,14 @@ struct sql_sink {
 FALLIBLE enum err sql_query_run(const char *data_dir, const char *text,
 				const struct sql_caps *caps,
 				const struct sql_sink *sink, struct errinfo *e);
+
+/**
+ * sql_query_views(data_dir, sink, e):
+ * A row for each view: its name, and its columns by commas.
+ * Errors: as sql_query_run().
+ */
+FALLIBLE enum err sql_query_views(const char *data_dir,
+				  const struct sql_sink *sink,
+				  struct errinfo *e);
 
 #endif

@@ -13,6 +13,7 @@ static const struct option args_options[] = {
     {"limit", required_argument, NULL, 'l'},
     {"json", no_argument, NULL, 'j'},
     {"force", no_argument, NULL, 'f'},
+    {"views", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0}};
@@ -50,6 +51,9 @@ static enum err args_option(struct cli *cli, int o, enum args_what *what,
 	case 'f':
 		cli->force = true;
 		break;
+	case 'v':
+		cli->views = true;
+		break;
 	case 'h':
 		*what = ARGS_HELP;
 		break;
@@ -65,9 +69,10 @@ static enum err args_option(struct cli *cli, int o, enum args_what *what,
 }
 
 static enum err args_count(const struct cli_command *c, int n,
-			   struct errinfo *e)
+			   const struct cli *cli, struct errinfo *e)
 {
-	int want = c->nargs;
+	/* Instead of a statement. */
+	int want = c->fn == warren_sql && cli->views ? 0 : c->nargs;
 
 	if (n == want)
 		return ERR_NONE;
@@ -116,7 +121,7 @@ static enum err args_find(const struct cli_command *commands, char **words,
 			continue;
 		cli->args = words + own;
 		*fn = c->fn;
-		return args_count(c, n - own, e);
+		return args_count(c, n - own, cli, e);
 	}
 	if (near == NULL)
 		return err_set(e, ERR_ARG, 0, "there is no command %.60s",

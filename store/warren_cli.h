@@ -24,6 +24,7 @@ struct cli {
 	size_t nlimits;
 	bool json;
 	bool force;
+	bool views;
 	char **args; /* after the command's own words */
 	char db_dir[4096];
 };

@@ -186,8 +186,7 @@ enum err warren_image_import(struct cli *cli, struct errinfo *e)
 		      ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 		      : open(file, O_RDONLY | O_CLOEXEC);
 	if (archive < 0)
-		return err_set(e, ERR_NOT_FOUND, errno, "%.180s: %s", file,
-			       strerrordesc_np(errno));
+		return err_set(e, ERR_NOT_FOUND, errno, "%.180s", file);
 	r = import_into(cli, archive, &about, e);
 	if (r != ERR_NONE)
 		return r;

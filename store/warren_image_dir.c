@@ -157,7 +157,7 @@ enum err warren_image_dir_open(struct cli *cli, int *fd, struct errinfo *e)
 		return err_set(e, ERR_ARG, 0, "the data directory's name");
 	*fd = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	if (*fd < 0)
-		return err_set(e, ERR_NOT_FOUND, errno,
+		return err_set(e, ERR_NOT_FOUND, errno == ENOENT ? 0 : errno,
 			       "there is no %.150s: run nginx/serve --prepare "
 			       "first",
 			       path);

@@ -31,11 +31,9 @@ static const char cli_usage[] =
     "                               tar file (also .gz .bz2 .xz .zst), or -\n"
     "  image list\n"
     "  image remove NAME [--force]  one that no sandbox has, or any\n"
-    "  sql TEXT [--json]            one SELECT over tenants, keys,\n"
-    "                               sandboxes, executions, processes,\n"
-    "                               contexts, process_logs,\n"
-    "                               execution_logs, ports, plans,\n"
-    "                               limits, denials, audit\n"
+    "  sql TEXT [--json]            one SELECT over the views of tenants,\n"
+    "                               sandboxes, executions, logs, ...\n"
+    "  sql --views [--json]         these views and their columns\n"
     "  migrate                      make the databases, or bring them to\n"
     "                               this program's schema\n"
     "  doctor [--json]              what this machine and DIR lack, and how\n"
@@ -67,10 +65,10 @@ static const struct cli_command cli_commands[] = {
     {{NULL, NULL}, 0, NULL},
 };
 
-/* What is wrong with the command line, then how it is to be. */
+/* What is wrong with the command line, and who tells how it is to be. */
 static int cli_refuse(const struct errinfo *e)
 {
-	fprintf(stderr, "warren: %s\n\n%s", e->text, cli_usage);
+	fprintf(stderr, "warren: %s; see warren --help\n", e->text);
 	return 2;
 }
 

@@ -55,7 +55,8 @@ static inline int unit_setup(void **state)
 	if (mkdtemp(u->dir) == NULL)
 		return -1;
 	snprintf(path, sizeof(path), "%s/db", u->dir);
-	if (mkdir(path, 0700) != 0 || migrate_all(u->dir, &u->e) != ERR_NONE ||
+	if (mkdir(path, 0700) != 0 ||
+	    migrate_all(u->dir, NULL, &u->e) != ERR_NONE ||
 	    store_open(u->dir, &u->c, &u->e) != ERR_NONE ||
 	    ctl_tenant_add(u->c, "acme", &u->a, &u->e) != ERR_NONE ||
 	    ctl_tenant_add(u->c, "bolt", &u->b, &u->e) != ERR_NONE) {

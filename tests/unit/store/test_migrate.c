@@ -66,7 +66,7 @@ static void migrating_again_changes_nothing(void **state)
 	struct unit *u = *state;
 	struct ctl_tenant t;
 
-	OK(migrate_all(u->dir, &u->e));
+	OK(migrate_all(u->dir, NULL, &u->e));
 	OK(ctl_tenant_find(u->c, "acme", &t, &u->e));
 	assert_string_equal(t.id, u->a.id);
 }
@@ -83,7 +83,7 @@ static void a_newer_database_is_refused(void **state)
 		   &u->e));
 	FAILS(store_open(u->dir, &c, &u->e), ERR_STATE);
 	assert_non_null(strstr(u->e.text, "newer"));
-	FAILS(migrate_all(u->dir, &u->e), ERR_STATE);
+	FAILS(migrate_all(u->dir, NULL, &u->e), ERR_STATE);
 	assert_non_null(strstr(u->e.text, "node_9999_future"));
 }
 
@@ -93,7 +93,7 @@ static void a_migration_of_another_text_is_refused(void **state)
 
 	OK(db_exec(u->c->db[STORE_LOGS],
 		   "UPDATE schema_migrations SET hash = 'other'", &u->e));
-	FAILS(migrate_all(u->dir, &u->e), ERR_STATE);
+	FAILS(migrate_all(u->dir, NULL, &u->e), ERR_STATE);
 	assert_non_null(strstr(u->e.text, "logs_0001_init"));
 }
 
@@ -120,7 +120,7 @@ static void a_file_of_before_learns_to_give_space_back(void **state)
 		assert_int_equal(mode, 0);
 	}
 	store_close(&u->c);
-	OK(migrate_all(u->dir, &u->e));
+	OK(migrate_all(u->dir, NULL, &u->e));
 	OK(store_open(u->dir, &u->c, &u->e));
 	for (int i = STORE_NODE; i <= STORE_LOGS; i++) {
 		int64_t mode = 0;

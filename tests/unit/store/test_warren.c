@@ -102,13 +102,28 @@ static void expect_refusal(struct shell *s, const char *args)
 	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
 }
 
+/* It says of each of the three files what was done. */
+static void expect_migrated(struct shell *s, const char *what)
+{
+	const char *text = warren(s, "migrate"), *at = text;
+
+	assert_int_equal(s->status, 0);
+	for (int i = 0; i < STORE_DBS; i++) {
+		at = strstr(at, what);
+		if (at == NULL)
+			fail_msg("%d times \"%s\": %s", i, what, text);
+		at++;
+	}
+	assert_memory_equal(text, "ctl.db: ", 8);
+}
+
 static void tenants_and_keys_come_and_go(void **state)
 {
 	struct shell *s = *state;
 	char key[CTL_KEY_LEN + 2], line[64];
 
-	expect_ok(s, "migrate", "");
-	expect_ok(s, "migrate", "");
+	expect_migrated(s, ": made, with schema ");
+	expect_migrated(s, ", nothing to do\n");
 	expect_ok(s, "tenant list", "");
 	warren(s, "tenant add acme");
 	assert_int_equal(s->status, 0);
@@ -130,12 +145,25 @@ static void tenants_and_keys_come_and_go(void **state)
 	assert_null(strstr(buf_str(&s->out), key + CTL_KEY_PREFIX_LEN));
 }
 
+/* Of the command line: one line too, that names the help. */
+static void expect_hint(struct shell *s, const char *args, const char *what)
+{
+	const char *text = warren(s, args);
+
+	assert_int_equal(s->status, 2);
+	assert_memory_equal(text, "warren: ", 8);
+	assert_memory_equal(text + 8, what, strlen(what));
+	assert_ptr_equal(strstr(text, "; see warren --help\n"),
+			 text + strlen(text) - 20);
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+}
+
 static void a_refusal_is_one_sentence_and_not_zero(void **state)
 {
 	struct shell *s = *state;
 
 	expect_refusal(s, "tenant list");
-	expect_ok(s, "migrate", "");
+	expect_migrated(s, ": made, with schema ");
 	expect_refusal(s, "tenant add 'Not A Name'");
 	expect_refusal(s, "key add nobody");
 	expect_refusal(s, "key revoke wrn_00000000");
@@ -145,20 +173,61 @@ static void a_refusal_is_one_sentence_and_not_zero(void **state)
 	expect_refusal(s, "sql 'DELETE FROM tenants'");
 	expect_refusal(s, "sql 'SELECT hash FROM main.api_keys'");
 	expect_refusal(s, "sql 'SELECT 1; SELECT 2'");
-	warren(s, "");
-	assert_int_equal(s->status, 2);
-	assert_non_null(strstr(buf_str(&s->out), "usage: "));
-	warren(s, "tenant");
-	assert_int_equal(s->status, 2);
-	warren(s, "--nope");
-	assert_int_equal(s->status, 2);
+	expect_hint(s, "", "no command is given");
+	expect_hint(s, "frob", "there is no command frob");
+	expect_hint(s, "tenant", "after tenant comes one of add, list");
+	expect_hint(s, "tenant add", "tenant add takes 1 argument");
+	expect_hint(s, "--nope", "there is no option --nope");
+	expect_hint(s, "sql", "sql takes 1 argument");
+	expect_hint(s, "sql --views x", "sql takes 0 arguments");
+	warren(s, "--help");
+	assert_int_equal(s->status, 0);
+	assert_memory_equal(buf_str(&s->out), "usage: ", 7);
+}
+
+static void what_is_not_there_is_told_once(void **state)
+{
+	struct shell *s = *state;
+
+	if (geteuid() != 0)
+		skip();
+	expect_migrated(s, ": made, with schema ");
+	assert_string_equal(warren(s, "image import x /no/such/file"),
+			    "warren: /no/such/file: No such file or "
+			    "directory\n");
+	assert_int_equal(s->status, 1);
+	expect_refusal(s, "image list");
+	assert_null(strstr(buf_str(&s->out), "No such file"));
+}
+
+static void views_and_their_columns_are_listed(void **state)
+{
+	struct shell *s = *state;
+	const char *text;
+
+	expect_migrated(s, ": made, with schema ");
+	text = warren(s, "sql --views");
+	assert_int_equal(s->status, 0);
+	assert_memory_equal(text, "view\tcolumns\n", 13);
+#define VIEW(name, sql) assert_non_null(strstr(text, "\n" #name "\t"));
+#include "store/sql_views.def"
+#undef VIEW
+	assert_non_null(
+	    strstr(text, "\ntenants\tid, name, plan, created_at\n"));
+	assert_non_null(strstr(text, "\nports\tport, sandbox, sandbox_id, "));
+	text = warren(s, "sql --views --json");
+	assert_ptr_equal(
+	    strstr(text, "[{\"view\":\"tenants\",\"columns\":\"id, "), text);
+	expect_refusal(s, "sql 'SELECT * FROM tenant'");
+	assert_non_null(strstr(buf_str(&s->out),
+			       "no such table: tenant; warren sql --views "));
 }
 
 static void rows_are_shown_as_text_or_json(void **state)
 {
 	struct shell *s = *state;
 
-	expect_ok(s, "migrate", "");
+	expect_migrated(s, ": made, with schema ");
 	expect_ok(s, "sql 'SELECT count(*) AS n FROM tenants'", "n\n0\n");
 	expect_ok(s, "sql \"SELECT 1 AS a, NULL AS b, char(9, 27) AS c\"",
 		  "a\tb\tc\n1\t\t\\t\\x1b\n");
@@ -188,7 +257,7 @@ static void root_leaves_no_file_of_its_own(void **state)
 		print_message("skipped: needs root\n");
 		skip();
 	}
-	expect_ok(s, "migrate", "");
+	expect_migrated(s, ": made, with schema ");
 	warren(s, "tenant add acme");
 	warren(s, "sql 'SELECT * FROM tenants'");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -213,7 +282,7 @@ static void a_tenant_is_removed_with_its_keys(void **state)
 {
 	struct shell *s = *state;
 
-	expect_ok(s, "migrate", "");
+	expect_migrated(s, ": made, with schema ");
 	warren(s, "tenant add acme");
 	warren(s, "tenant add bolt");
 	warren(s, "key add acme");
@@ -229,7 +298,7 @@ static void plans_and_tenants_limits_are_set(void **state)
 {
 	struct shell *s = *state;
 
-	expect_ok(s, "migrate", "");
+	expect_migrated(s, ": made, with schema ");
 	warren(s, "tenant add acme");
 	assert_non_null(strstr(warren(s, "plan list"),
 			       "default\tmemoryBytes=1073741824\t"));
@@ -261,6 +330,8 @@ int main(void)
 	    STEST(plans_and_tenants_limits_are_set),
 	    STEST(a_tenant_is_removed_with_its_keys),
 	    STEST(a_refusal_is_one_sentence_and_not_zero),
+	    STEST(what_is_not_there_is_told_once),
+	    STEST(views_and_their_columns_are_listed),
 	    STEST(rows_are_shown_as_text_or_json),
 	    STEST(root_leaves_no_file_of_its_own),
 	};
