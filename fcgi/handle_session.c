@@ -71,15 +71,15 @@ static void session_put(struct json_out *o, const char *key,
 
 /* ---- create ---- */
 
-/* The cwd as a program would find it: a directory that can be entered. */
+/* What its commands will find: a shell, and a cwd that can be entered. */
 static enum err create_probe(struct link *l, const char *cwd, struct errinfo *e)
 {
-	static const char *const argv[] = {"/bin/true"};
+	static const char *const argv[] = {"/bin/bash", "-c", ":"};
 	struct keeper_start s = {.kind = EXEC_CALL,
 				 .user = l->rq->sandbox.user,
 				 .cwd = cwd,
 				 .argv = argv,
-				 .argc = 1};
+				 .argc = 3};
 	struct launch told = {.cwd_given = true};
 	id_text_t id;
 	enum err r;
@@ -89,6 +89,8 @@ static enum err create_probe(struct link *l, const char *cwd, struct errinfo *e)
 	r = link_start(l, &s, NULL, 0, NULL, e);
 	if (r == ERR_NONE)
 		return ERR_NONE;
+	if (r == ERR_NOT_FOUND && strcmp(e->text, "argv") == 0)
+		return launch_no_shell(l->rq, &told, e);
 	memcpy(told.cwd, cwd, strlen(cwd) + 1);
 	return launch_refused(l->rq, &told, r, e);
 }
@@ -98,9 +100,14 @@ static enum err create_cwd(struct link *l, const char *given,
 {
 	enum err r = launch_cwd(l->rq, place, given, e);
 
-	if (r != ERR_NONE || !place->cwd_given)
+	if (r != ERR_NONE)
 		return r;
-	return create_probe(l, place->cwd, e);
+	if (place->cwd_given)
+		return create_probe(l, place->cwd, e);
+	/* The machine's own /usr has bash. */
+	return strcmp(l->rq->sandbox.image, "host") == 0
+		   ? ERR_NONE
+		   : create_probe(l, "/", e);
 }
 
 static enum err create_taken(struct request *rq, const char *id,

@@ -84,9 +84,16 @@ enum err sandbox_limit_net(struct request *rq, const struct sandbox_net_want *w,
 	r = limit_list(rq, "networkAllow", w->allow, n.allow, e);
 	if (r == ERR_NONE)
 		r = limit_list(rq, "networkDeny", w->deny, n.deny, e);
-	if (r == ERR_NONE)
-		*out = n;
-	return r;
+	if (r != ERR_NONE)
+		return r;
+	/* Who sends a list believes that there is a network. */
+	if (strcmp(n.policy, "internet") != 0 &&
+	    (n.allow[0] != '\0' || n.deny[0] != '\0'))
+		return err_http_field(
+		    rq, e, n.allow[0] != '\0' ? "networkAllow" : "networkDeny",
+		    "needs \"network\": \"internet\": there is none without");
+	*out = n;
+	return ERR_NONE;
 }
 
 /* ---- whether the tenant may ---- */

@@ -132,6 +132,9 @@ describe('images', { skip }, () => {
 			message: /no \/bin\/bash, which sessions need/ });
 		await assert.rejects(sandbox.startProcess('sleep 1'), {
 			httpStatus: 501, code: 'SHELL_NOT_AVAILABLE' });
+		for (const options of [{}, { cwd: '/tmp' }, { id: 'named' }])
+			await assert.rejects(sandbox.createSession(options), {
+				httpStatus: 501, code: 'SHELL_NOT_AVAILABLE' });
 		/* And the sandbox is as it was. */
 		assert.equal((await sandbox.exec('echo fine', SHELL)).stdout,
 			'fine\n');

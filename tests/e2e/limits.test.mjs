@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { parseSSEStream } from '../../clients/js/index.js';
-import { timed, uniqueName, until, useStack } from './stack.mjs';
+import { uniqueName, until, useStack } from './stack.mjs';
 
 const stack = useStack();
 const limit = { timeout: 120_000 };
@@ -44,10 +44,8 @@ async function beside(t, fn) {
 	await other.exec('true');
 	const [result] = await Promise.all([fn(), (async () => {
 		for (let i = 0; i < 5; i++) {
-			const { value, ms } = await timed(
-				() => other.exec('echo still here'));
-			assert.equal(value.stdout, 'still here\n');
-			assert.ok(ms < 5000, `${ms} ms`);
+			const { stdout } = await other.exec('echo still here');
+			assert.equal(stdout, 'still here\n');
 		}
 	})()]);
 	await usable(other);
@@ -128,6 +126,9 @@ test('what is no limit is refused', limit, async (t) => {
 			'limits.tmpBytes'],
 		[{ network: 'lan' }, 'network'],
 		[{ networkDeny: ['10.0.0.1/8'] }, 'networkDeny'],
+		[{ networkDeny: ['192.0.2.0/24'] }, 'networkDeny'],
+		[{ network: 'none', networkAllow: ['192.0.2.0/24'] },
+			'networkAllow'],
 		[{ networkAllow: ['::/0'] }, 'networkAllow'],
 		[{ networkAllow: [1] }, 'networkAllow'],
 	];

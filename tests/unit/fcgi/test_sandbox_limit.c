@@ -168,12 +168,28 @@ static void the_network_is_within_the_tenants(void **state)
 	refused(x, "{\"networkAllow\":[\"8.8.8.8/8\"]}", "networkAllow");
 	refused(x, "{\"networkDeny\":[\"host.example\"]}", "networkDeny");
 	memcpy(x->a.most_net.allow, "8.0.0.0/8", 10);
-	assert_int_equal(ask(x, "{\"networkAllow\":[\"8.8.8.8\"]}"), ERR_NONE);
-	refused(x, "{\"networkAllow\":[\"8.8.8.8\",\"9.9.9.9\"]}",
+	assert_int_equal(ask(x, "{\"network\":\"internet\",\"networkAllow\":"
+				"[\"8.8.8.8\"]}"),
+			 ERR_NONE);
+	refused(x,
+		"{\"network\":\"internet\",\"networkAllow\":[\"8.8.8.8\","
+		"\"9.9.9.9\"]}",
 		"networkAllow");
 	memcpy(x->a.most_net.policy, "none", 5);
 	refused(x, "{\"network\":\"internet\"}", "network");
 	assert_int_equal(ask(x, "{\"network\":\"none\"}"), ERR_NONE);
+}
+
+static void lists_without_a_network_are_refused(void **state)
+{
+	struct asked *x = *state;
+
+	refused(x, "{\"networkDeny\":[\"8.8.8.8\"]}", "networkDeny");
+	refused(x, "{\"networkAllow\":[\"8.8.8.8\"]}", "networkAllow");
+	refused(x, "{\"network\":\"none\",\"networkDeny\":[\"8.8.8.8\"]}",
+		"networkDeny");
+	assert_int_equal(ask(x, "{\"network\":\"none\",\"networkDeny\":[]}"),
+			 ERR_NONE);
 }
 
 static void too_many_ranges_are_refused(void **state)
@@ -250,6 +266,7 @@ int main(void)
 	    ASK(what_is_no_limit_is_refused),
 	    ASK(memory_is_whole_pages),
 	    ASK(the_network_is_within_the_tenants),
+	    ASK(lists_without_a_network_are_refused),
 	    ASK(too_many_ranges_are_refused),
 	    cmocka_unit_test(a_start_carries_all_of_it),
 	    cmocka_unit_test(hits_are_told_by_name),
