@@ -69,8 +69,14 @@ def frame(kind, tag=1, payload=b'', fds=0):
     return struct.pack('<IHHII', len(payload), kind, fds, tag, 0) + payload
 
 
+# A deadline ends a test that has failed; it is no claim of speed, and a busy
+# machine may take a hundred times as long as an idle one.
+PATIENCE_S = 30
+
+
 def until(seconds, what, fn):
     """fn()'s first true value; an assertion names ${what} else."""
+    seconds = max(seconds, PATIENCE_S)
     deadline = time.monotonic() + seconds
     while True:
         value = fn()
@@ -137,7 +143,7 @@ class Wire:
             data = data[n:]
         self.sock.sendall(data)
 
-    def recv(self, timeout=20):
+    def recv(self, timeout=PATIENCE_S):
         """(type, tag, payload); Broken at the end of the stream."""
         deadline = time.monotonic() + timeout
         while True:
@@ -169,7 +175,7 @@ class Wire:
             if got[1] == tag:
                 return got
 
-    def closed(self, timeout=10):
+    def closed(self, timeout=PATIENCE_S):
         """Wait until the peer has dropped this connection."""
         try:
             while True:

