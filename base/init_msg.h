@@ -12,7 +12,8 @@
  *           from now on; answered as SPAWN
  *           fd, or none: the listener of its filter (init_calls.h)
  *  SIGNAL   u32 signal, u8 all (0: the main process, 1: its whole cgroup);
- *           tag 0: to what is left of executions that ended
+ *           tag 0: to what is left of executions that ended. Any other is
+ *           answered by SIGNALLED when it was sent, or there is none
  *
  * Init -> keeper:
  *  HELLO    once, when it is ready
@@ -21,6 +22,7 @@
  *  EXITED   u8 signalled, u32 status (exit code or signal), u8 empty (1:
  *           nothing that the execution started is left)
  *  EMPTY    what was left after EXITED is gone now
+ *  SIGNALLED  the SIGNAL of that tag was sent
  *  CALLS    call_counts (call_denial.h): have risen; a few times a second
  */
 #ifndef BASE_INIT_MSG_H
@@ -35,7 +37,8 @@ enum init_msg {
 	IM_FAILED,
 	IM_EXITED,
 	IM_EMPTY,
-	IM_CALLS
+	IM_CALLS,
+	IM_SIGNALLED
 };
 
 enum init_user { INIT_USER_ROOT = 0, INIT_USER_SANDBOX = 1 };

@@ -13,7 +13,9 @@
  *           each "K=V" of its environment, each ended by a 0; no JSON. One
  *           that cannot begin with that ends before it is READY
  *  kernel -> keeper
- *   READY   once; {"language", "version"}
+ *   READY   once; {"language", "version"}. Tag 0: SIGINT is sent to all that
+ *           the kernel started, too. Tag 1: to the kernel alone, which passes
+ *           it on when that does no harm
  *   RESULT  {"mime": {...}, "chart"?, "data"?, "display": bool}; the kernel
  *           waits for ACK, so that what it prints next stays behind it
  *   ERROR   {"ename", "evalue", "traceback": [...]}
@@ -36,6 +38,7 @@ enum kernel_msg {
 	XM_DONE = 0x54
 };
 
+#define XM_READY_ALONE 1U /* a tag */
 #define KERNEL_PAYLOAD_MAX (64U << 20)
 
 #endif

@@ -173,14 +173,13 @@ static void init_signal(struct init *in, const struct wire_msg *msg)
 				init_signal_leaf(x->tag, (int)sig);
 		return;
 	}
-	if (x == NULL)
-		return;
-	if (all && sig == SIGTERM)
+	if (x != NULL && all && sig == SIGTERM)
 		init_signal_follow(&in->loop, x, (int)sig);
-	else if (all)
+	else if (x != NULL && all)
 		init_signal_leaf(x->tag, (int)sig);
-	else if (!x->exited)
+	else if (x != NULL && !x->exited)
 		kill(x->pid, (int)sig);
+	init_say(in, IM_SIGNALLED, msg->tag, NULL);
 }
 
 static void init_exited(struct init *in, struct init_exec **p,

@@ -92,6 +92,7 @@ struct exec {
 	uint32_t status;
 	enum end_reason kill_reason;
 	int kill_stage;
+	uint32_t signals;         /* that init has not sent yet */
 	struct usage_counts from; /* as it began */
 	struct keeper_end end;
 	uint64_t acked; /* the recorder has it up to here */

@@ -26,7 +26,14 @@ void exec_signal(struct exec *x, uint32_t sig, bool all)
 
 	wire_u32(&b, sig);
 	wire_u8(&b, all);
+	x->signals++;
 	init_link_send(x->keeper, IM_SIGNAL, x->tag, &b);
+}
+
+void exec_signalled(struct exec *x)
+{
+	if (x->signals > 0 && --x->signals == 0 && x->kernel != NULL)
+		kernel_signalled(x);
 }
 
 static void on_kill_step(void *arg)

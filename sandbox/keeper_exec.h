@@ -95,6 +95,9 @@ void exec_failed(struct exec *x, uint8_t step, uint32_t sys);
 /** exec_exited(x, signalled, status, empty): Its main process was reaped. */
 void exec_exited(struct exec *x, bool signalled, uint32_t status, bool empty);
 
+/** exec_signalled(x): One more signal was sent. */
+void exec_signalled(struct exec *x);
+
 /** exec_emptied(x): The last that it had started is gone. */
 void exec_emptied(struct exec *x);
 

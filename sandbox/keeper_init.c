@@ -226,6 +226,11 @@ static bool init_frame(struct keeper *k, const struct wire_msg *msg)
 		if (x != NULL)
 			exec_emptied(x);
 		return msg->len == 0;
+	case IM_SIGNALLED:
+		x = exec_by_tag(k, msg->tag);
+		if (x != NULL)
+			exec_signalled(x);
+		return msg->len == 0;
 	case IM_CALLS:
 		return on_calls(k, msg);
 	default:

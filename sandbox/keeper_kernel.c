@@ -12,6 +12,7 @@
 #include "sandbox/keeper_kernel.h"
 
 #define INTERRUPT_MS 2000 /* between SIGINT, SIGINT and KILL */
+#define SIGNALLED_MS 2000 /* init is not waited for any longer */
 
 struct kernel {
 	struct exec *exec;
@@ -20,7 +21,9 @@ struct kernel {
 	struct wire_tx tx;
 	bool ready;
 	bool paused;
-	bool signal_due; /* SIGINT, when its INTERRUPT is written */
+	bool alone;             /* it passes SIGINT on itself */
+	bool signal_due;        /* SIGINT, when its INTERRUPT is written */
+	struct loop_timer late; /* init does not say that it was sent */
 	struct exec *current;
 	struct exec *queue; /* runs that wait, the next first */
 };
@@ -53,7 +56,7 @@ static void kernel_flush(struct kernel *kn)
 		events |= EPOLLOUT;
 	} else if (kn->signal_due) {
 		kn->signal_due = false;
-		exec_signal(kn->exec, SIGINT, true);
+		exec_signal(kn->exec, SIGINT, !kn->alone);
 	}
 	loop_mod(&kn->exec->keeper->loop, &kn->ctl, events);
 }
@@ -84,6 +87,19 @@ static void on_run_timeout(void *arg)
 	kernel_stop_run(arg, END_TIMED_OUT, 0);
 }
 
+static void on_late(void *arg)
+{
+	struct kernel *kn = arg;
+
+	kn->exec->signals = 0;
+	kernel_next(kn);
+}
+
+void kernel_signalled(struct exec *x)
+{
+	kernel_next(x->kernel);
+}
+
 static void kernel_next(struct kernel *kn)
 {
 	struct exec *run = kn->queue;
@@ -91,6 +107,14 @@ static void kernel_next(struct kernel *kn)
 
 	if (run == NULL || kn->current != NULL || !kn->ready)
 		return;
+	if (kn->exec->signals > 0) { /* it was for the run before */
+		if (!kn->late.armed)
+			loop_timer_set(&run->keeper->loop, &kn->late,
+				       clock_mono_ms() + SIGNALLED_MS, on_late,
+				       kn);
+		return;
+	}
+	loop_timer_del(&run->keeper->loop, &kn->late);
 	kn->queue = run->next_run;
 	run->next_run = NULL;
 	kn->current = run;
@@ -143,7 +167,7 @@ static void on_stop_step(void *arg)
 	if (run->kill_stage++ == 0) {
 		kernel_interrupt(kernel->kernel, run);
 		if (kernel->kernel->signal_due) /* it does not read */
-			exec_signal(kernel, SIGINT, true);
+			exec_signal(kernel, SIGINT, !kernel->kernel->alone);
 		kernel->kernel->signal_due = false;
 		loop_timer_set(&run->keeper->loop, &run->timer,
 			       clock_mono_ms() + INTERRUPT_MS, on_stop_step,
@@ -203,6 +227,7 @@ static bool kernel_frame(struct kernel *kn, const struct wire_msg *msg)
 		return false;
 	if (msg->type == XM_READY) {
 		kn->ready = true;
+		kn->alone = msg->tag == XM_READY_ALONE;
 		fork_ready(kn->exec);
 		kernel_next(kn);
 		return true;
@@ -324,6 +349,7 @@ void kernel_free(struct exec *x)
 	if (kn == NULL)
 		return;
 	kernel_ended(x, &end);
+	loop_timer_del(&x->keeper->loop, &kn->late);
 	wire_rx_free(&kn->rx);
 	wire_tx_free(&kn->tx);
 	free(kn);

@@ -27,6 +27,9 @@ struct exec *kernel_target(struct exec *x);
 void kernel_stop_run(struct exec *run, enum end_reason reason,
 		     uint32_t grace_ms);
 
+/** kernel_signalled(x): No signal to it is on its way any more. */
+void kernel_signalled(struct exec *x);
+
 /** kernel_pause(x, paused): Do not read its frames for a while. */
 void kernel_pause(struct exec *x, bool paused);
 

@@ -8,7 +8,7 @@ import tempfile
 import stack
 
 (SPAWN, SIGNAL) = (0x21, 0x22)
-(HELLO, SPAWNED, FAILED, EXITED, EMPTY) = range(0x31, 0x36)
+(HELLO, SPAWNED, FAILED, EXITED, EMPTY, CALLS, SIGNALLED) = range(0x31, 0x38)
 KEEPER_UID = 0x0f0ffff0
 
 

@@ -209,6 +209,55 @@ class KeeperKernel(unittest.TestCase):
         self.assertEqual(self.kernel.recv(), (XM_INTERRUPT, tag, b''))
         self.assertEqual(self.init.next(lone.SIGNAL)[2][0], 2)
 
+    def test_the_next_run_waits_until_the_signal_was_sent(self):
+        """Else it would be hit by what was meant for the one before."""
+        self.kernel.send(READY, 0, b'{}')
+        run, following = self.run_('r'), self.run_('next')
+        tag = self.next_run()
+        self.interrupt('r')
+        self.init.next(lone.SIGNAL)
+        self.assertEqual(self.kernel.recv()[0], XM_INTERRUPT)
+        self.kernel.send(DONE, tag, b'{}')
+        self.assertEqual(stack.collect(run).reason, 'interrupted')
+        with self.assertRaises(TimeoutError):
+            self.kernel.recv(0.3)
+        self.init.send(lone.SIGNALLED, self.tag)
+        tag = self.next_run()
+        self.kernel.send(DONE, tag, b'{}')
+        self.assertEqual(stack.collect(following).reason, 'exited')
+
+    def test_init_cannot_hold_up_the_next_run_nor_answer_for_others(self):
+        self.kernel.send(READY, 0, b'{}')
+        run, following = self.run_('r'), self.run_('next')
+        tag = self.next_run()
+        self.interrupt('r')
+        self.init.next(lone.SIGNAL)
+        for other in (0, self.tag + 1, 0xffffffff):
+            self.init.send(lone.SIGNALLED, other)
+        self.kernel.send(DONE, tag, b'{}')
+        stack.collect(run)
+        self.kernel.send(DONE, self.next_run(), b'{}')
+        self.assertEqual(stack.collect(following).reason, 'exited')
+        for _ in range(3):  # too late, and too often
+            self.init.send(lone.SIGNALLED, self.tag)
+        last = self.run_('last')
+        self.kernel.send(DONE, self.next_run(), b'{}')
+        self.assertEqual(stack.collect(last).reason, 'exited')
+
+    def test_a_kernel_that_says_so_is_signalled_alone(self):
+        for n, (tag, all_) in enumerate({0: 1, 1: 0}.items()):
+            if n:
+                self.begin('k2')
+            self.kernel.send(READY, tag, b'{}')
+            run = self.run_(f'r{n}', of='k2' if n else 'k')
+            run_tag = self.next_run()
+            self.interrupt(f'r{n}')
+            self.assertEqual(self.init.next(lone.SIGNAL)[2],
+                             b'\2\0\0\0' + bytes([all_]))
+            self.init.send(lone.SIGNALLED, self.tag)
+            self.kernel.send(DONE, run_tag, b'{}')
+            stack.collect(run)
+
     def test_a_timeout_interrupts_twice_and_then_kills(self):
         self.kernel.send(READY, 0, b'{}')
         run = self.run_('r', timeout_ms=100)

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 const KERNELS = path.resolve(path.dirname(fileURLToPath(import.meta.url)),
 	'../../sandbox');
-const RUN = 0x40, ACK = 0x41, BEGIN = 0x42, INTERRUPT = 0x43, READY = 0x50;
+const RUN = 0x40, ACK = 0x41, BEGIN = 0x42, READY = 0x50;
+export const INTERRUPT = 0x43;
 const KINDS = { 0x51: 'result', 0x53: 'error', 0x54: 'done' };
 const HEAD = 16;
 
@@ -263,6 +264,13 @@ function beginning(dir, env) {
 /** The value of a run's last expression. */
 export function value(run) {
 	return run.results.find((each) => !each.display)?.mime;
+}
+
+/** As sleep, for parts of a millisecond: nothing else happens here. */
+export function spin(ms) {
+	const end = performance.now() + ms;
+
+	while (performance.now() < end);
 }
 
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));

@@ -6,6 +6,7 @@
 # of the tenant's. What is told is one line that ends with a 0:
 #   ready VERSION
 #   begun N how text      how: whole, pieces, or why it cannot run
+#   on N             the cell has been read and runs
 #   done N status aside line command
 exec 2>&9 9>&-
 PS1= PS2=
@@ -90,6 +91,11 @@ __w_begin()
 	fi
 	__w_on=1
 	__w_tell begun "$__w_n" "$__w_how"
+}
+
+__w_go()
+{
+	__w_tell on "$__w_n" cell
 }
 
 # N STATUS: the run is over, or was interrupted; once more does no harm.

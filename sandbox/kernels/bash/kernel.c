@@ -30,8 +30,11 @@
 #define KERNEL_PARTS_MAX 2000
 #define KERNEL_AGAIN_MS 50 /* twice as long each time */
 #define KERNEL_AGAIN_MAX 6
+#define KERNEL_AGAIN_STUCK 4
+#define KERNEL_APART_MS 500 /* between two SIGINT of the shell's */
 
-enum stage { STAGE_IDLE, STAGE_BEGIN, STAGE_RUN };
+/* START: the shell was told to run the cell, and may still be reading it. */
+enum stage { STAGE_IDLE, STAGE_BEGIN, STAGE_START, STAGE_RUN };
 
 struct run {
 	struct run *next;
@@ -52,6 +55,7 @@ struct kernel {
 	bool acking;      /* a RESULT waits for its ACK */
 	int64_t again_ms; /* when to say it again */
 	int again;
+	int64_t signalled_ms; /* the shell, for this run; 0: not yet */
 };
 
 /* ---- frames ---- */
@@ -168,6 +172,7 @@ static void kernel_next(struct kernel *k)
 	k->stage = STAGE_BEGIN;
 	k->interrupted = false;
 	k->again = 0;
+	k->signalled_ms = 0;
 	kernel_again(k);
 	if (!shell_cell(json_object_get_string(code),
 			(size_t)json_object_get_string_len(code)))
@@ -196,8 +201,8 @@ static void run_finish(struct kernel *k)
 static void run_tidy(const char *from, struct buf *to)
 {
 	char file[64];
-	const char *const ours[] = {"bash: eval: ", "__w_f() { ",
-				    "bash: cd: ", "bash: ", file};
+	const char *const ours[] = {"bash: eval: ", "__w_f() { ", SHELL_GO,
+				    "bash: cd: ",   "bash: ",     file};
 
 	snprintf(file, sizeof(file), "/proc/%d/fd/%d: ", (int)getpid(),
 		 SHELL_FD_PIECES);
@@ -260,7 +265,7 @@ static void run_begun(struct kernel *k, const char *how)
 		run_finish(k);
 		return;
 	}
-	k->stage = STAGE_RUN;
+	k->stage = STAGE_START;
 	k->again_ms = CLOCK_NEVER;
 	run_say_cell(k, whole);
 }
@@ -289,6 +294,40 @@ static void run_status(struct kernel *k, int status, const char *line,
 	kernel_error(k, "ExitStatus", value, text);
 }
 
+/* ---- interrupts ---- */
+
+/*
+ * On its way back from a SIGINT another one may end bash, so it is given time.
+ * Its children are not.
+ */
+static void kernel_signal(struct kernel *k)
+{
+	int64_t now = clock_mono_ms();
+	bool shell = now - k->signalled_ms >= KERNEL_APART_MS;
+
+	if (shell)
+		k->signalled_ms = now;
+	shell_interrupt(&k->shell, shell);
+}
+
+/*
+ * What has only begun needs no signal: it is not run. While bash reads a cell
+ * a signal might end it, too: that waits until the cell's first command runs.
+ */
+static void kernel_interrupt(struct kernel *k)
+{
+	if (k->stage == STAGE_IDLE) {
+		k->early = true;
+		return;
+	}
+	k->early = false;
+	k->interrupted = true;
+	k->again = 0;
+	if (k->stage == STAGE_RUN)
+		kernel_signal(k);
+	kernel_again(k);
+}
+
 /* ---- what the shell tells ---- */
 
 static void told_ready(const char *version)
@@ -297,7 +336,7 @@ static void told_ready(const char *version)
 
 	put(o, "language", "bash");
 	put(o, "version", version);
-	kernel_send(XM_READY, 0, o);
+	kernel_send(XM_READY, XM_READY_ALONE, o);
 }
 
 /* "KIND REST", and of a run "N REST"; what is told twice is old. */
@@ -316,6 +355,10 @@ static void kernel_told(struct kernel *k, char *text)
 		return;
 	if (strcmp(kind, "begun") == 0 && k->stage == STAGE_BEGIN) {
 		run_begun(k, text);
+	} else if (strcmp(kind, "on") == 0 && k->stage == STAGE_START) {
+		k->stage = STAGE_RUN;
+		if (k->interrupted)
+			kernel_signal(k);
 	} else if (strcmp(kind, "done") == 0 && k->stage != STAGE_IDLE) {
 		char *status = strsep(&text, " ");
 		char *aside = strsep(&text, " ");
@@ -380,25 +423,6 @@ static void on_show(struct kernel *k)
 	k->acking = true;
 }
 
-/* ---- interrupts ---- */
-
-/* What has only begun needs no signal: it is not run. */
-static void kernel_interrupt(struct kernel *k)
-{
-	bool again = k->interrupted;
-
-	if (k->stage == STAGE_IDLE) {
-		k->early = true;
-		return;
-	}
-	k->early = false;
-	k->interrupted = true;
-	k->again = 0;
-	if (k->stage == STAGE_RUN || again)
-		shell_interrupt(&k->shell);
-	kernel_again(k);
-}
-
 /* ---- frames that come ---- */
 
 static void kernel_queue(struct kernel *k, const struct wire_msg *msg)
@@ -460,8 +484,9 @@ static void on_time(struct kernel *k)
 		return;
 	kernel_again(k);
 	if (k->interrupted) {
-		if (k->stage == STAGE_RUN)
-			shell_interrupt(&k->shell);
+		/* bash that reads a cell for as long as that is stuck */
+		if (k->stage == STAGE_RUN || k->again > KERNEL_AGAIN_STUCK)
+			kernel_signal(k);
 		run_say_done(k);
 	} else if (k->stage == STAGE_BEGIN) {
 		run_say_begin(k);

@@ -144,8 +144,8 @@ static bool shell_file(int fd, const char *before, const char *text, size_t n,
 
 bool shell_cell(const char *code, size_t n)
 {
-	return shell_file(SHELL_FD_WHOLE, "{ ", code, n, "\n}\n") &&
-	       shell_file(SHELL_FD_PIECES, "", code, n, "\n");
+	return shell_file(SHELL_FD_WHOLE, "{ " SHELL_GO, code, n, "\n}\n") &&
+	       shell_file(SHELL_FD_PIECES, SHELL_GO, code, n, "\n");
 }
 
 bool shell_input(struct shell *sh, const char *text, size_t n)
@@ -248,9 +248,32 @@ void shell_drop(struct shell *sh, size_t len)
 
 /* ---- ends ---- */
 
-void shell_interrupt(const struct shell *sh)
+/* All below that are not of ${group}; not those that init has adopted. */
+static void interrupt_below(pid_t pid, pid_t group)
 {
-	kill(-sh->pid, SIGINT);
+	char path[64];
+	FILE *in;
+	int child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid,
+		 (int)pid);
+	in = fopen(path, "re");
+	if (in == NULL)
+		return;
+	while (fscanf(in, "%d", &child) == 1) {
+		interrupt_below(child, group);
+		if (getpgid(child) != group)
+			kill(child, SIGINT);
+	}
+	fclose(in);
+}
+
+void shell_interrupt(const struct shell *sh, bool shell)
+{
+	/* at once: bash asks how the one died that it waited for */
+	if (shell)
+		kill(-sh->pid, SIGINT);
+	interrupt_below(sh->pid, shell ? sh->pid : -1);
 }
 
 _Noreturn void shell_end(int status)

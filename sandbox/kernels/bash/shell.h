@@ -15,6 +15,9 @@
 #define SHELL_FD_TOLD 7   /* a pipe: what the shell tells */
 #define SHELL_FD_BEGIN 8  /* how a run begins */
 
+/* Stands before the cell: that it runs, and silently under set -x. */
+#define SHELL_GO "{ __w_go; } 2>/dev/null; "
+
 struct shell {
 	pid_t pid;
 	int in;    /* the shell's input */
@@ -71,8 +74,9 @@ bool shell_fill(struct shell *sh);
 const char *shell_told(struct shell *sh, size_t *len);
 void shell_drop(struct shell *sh, size_t len);
 
-/** shell_interrupt(sh): SIGINT for the shell and what it waits for. */
-void shell_interrupt(const struct shell *sh);
+/** shell_interrupt(sh, shell): SIGINT for all descendants of the shell, and
+ * with ${shell} for itself. */
+void shell_interrupt(const struct shell *sh, bool shell);
 
 /** shell_end(status): End this process as the shell ended. */
 _Noreturn void shell_end(int status);
