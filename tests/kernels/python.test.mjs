@@ -16,7 +16,7 @@ function isPng(bytes, least = 5000) {
 	assert.ok(bytes.length > least, `${bytes.length} bytes`);
 }
 
-describe('python', { timeout: 120000 }, () => {
+describe('python', { timeout: 240_000 }, () => {
 	let kernel;
 	before(async () => {
 		kernel = await Kernel.start('python');
@@ -204,13 +204,14 @@ describe('python', { timeout: 120000 }, () => {
 		});
 
 		it('runs finally blocks when it is interrupted', async () => {
-			const going = kernel.run('try:\n    await asyncio.sleep(60)\n' +
+			const going = kernel.run('try:\n    print("in", flush=True)\n' +
+				'    await asyncio.sleep(60)\n' +
 				'finally:\n    print("cleaned")');
-			await sleep(200);
+			await kernel.begun();
 			kernel.interrupt();
 			const run = await going;
 			assert.equal(run.error.ename, 'KeyboardInterrupt');
-			assert.equal(run.stdout, 'cleaned\n');
+			assert.equal(run.stdout, 'in\ncleaned\n');
 		});
 	});
 

@@ -8,7 +8,7 @@ import { Kernel, value } from './harness.mjs';
 const text = (run) => value(run)?.['text/plain'];
 const KEEP = process.env.WARREN_KEEP_PLOTS;
 
-describe('charts', { timeout: 120000 }, () => {
+describe('charts', { timeout: 240_000 }, () => {
 	let kernel;
 	before(async () => {
 		kernel = await Kernel.start('python');
@@ -264,7 +264,7 @@ describe('charts', { timeout: 120000 }, () => {
 	});
 });
 
-describe('IPython', { timeout: 120000 }, () => {
+describe('IPython', { timeout: 240_000 }, () => {
 	let kernel;
 	before(async () => {
 		kernel = await Kernel.start('python');
