@@ -185,7 +185,7 @@ enum err body_json(struct request *rq, const struct json_field *fields,
 		buf_adds(&b, "{}");
 	if (!buf_ok(&b))
 		return err_set(e, ERR_NOMEM, 0, "body");
-	if (json_in_parse(&rq->body, b.data, b.len, &why) != ERR_NONE ||
+	if (json_in_parse_body(&rq->body, &b, &why) != ERR_NONE ||
 	    json_in_read(&rq->body, fields, n, out, &why) != ERR_NONE)
 		return body_refused(rq, &why, e);
 	return ERR_NONE;

@@ -29,8 +29,10 @@ static enum err write_put(struct request *rq, struct fs_call *c,
 				    in->sync ? "1" : "0"};
 	enum err r = fs_call_open(rq, LINK_CREATE, argv, 4, c, e);
 
-	if (r == ERR_NONE)
-		r = fs_call_put(c, bytes->p, bytes->n, e);
+	if (r != ERR_NONE)
+		return r;
+	direct_widen(&c->d, bytes->n);
+	r = fs_call_put(c, bytes->p, bytes->n, e);
 	if (r == ERR_NONE)
 		r = fs_call_put_end(c, e);
 	return r == ERR_NONE ? fs_call_head(c, e) : r;
@@ -41,13 +43,14 @@ enum err file_write(struct request *rq, struct errinfo *e)
 	OWN(json_out_free) struct json_out o;
 	OWN(fs_call_close) struct fs_call c = FS_CALL_INIT;
 	OWN(own_mem) char *own = NULL;
-	struct write_in in = {0};
+	struct write_in in = {.sync = true};
 	struct json_blob bytes;
 	enum err r;
 
 	json_out_init(&o, FILE_ANSWER_MAX);
 	c.op = "file.write";
 	file_body_op(rq, c.op);
+	rq->body.lift = "content";
 	r = body_json(rq, write_fields, JSON_COUNT(write_fields), &in, e);
 	if (r == ERR_NONE)
 		r = file_body_bytes(rq, &in.content, in.encoding, &own, &bytes,

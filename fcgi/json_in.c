@@ -6,6 +6,7 @@
 
 #include "base/own.h"
 #include "fcgi/json_in.h"
+#include "fcgi/json_text.h"
 #include "fcgi/utf8.h"
 
 #define JSON_IN_DEPTH_MAX 32
@@ -83,8 +84,10 @@ static const char *json_in_scan(const char *p, size_t n, size_t max,
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)p[i];
 
-		if (s.text && c >= 0x20 && c != '"' && c != '\\')
+		if (s.text && c >= 0x20 && c != '"' && c != '\\') {
+			i += json_text_plain(p + i + 1, n - i - 1);
 			continue;
+		}
 		if (s.text && c < 0x20)
 			return "a text has a raw control byte in it";
 		if (s.text) {
@@ -128,24 +131,29 @@ static size_t json_in_members(struct json_object *v)
 	return n;
 }
 
-enum err json_in_parse(struct json_in *in, const char *text, size_t n,
-		       struct errinfo *e)
+/* What is no JSON in spite of what the parser says. */
+static enum err json_in_check(struct json_in *in, const char *text, size_t n,
+			      size_t *colons, struct errinfo *e)
 {
-	struct json_tokener *tok;
-	enum json_tokener_error err;
-	size_t colons, used;
 	const char *bad;
 
 	if (n > JSON_IN_TEXT_MAX)
 		return json_in_broken(in, e, "it is too long");
 	bad = json_in_scan(
 	    text, n, in->values_max > 0 ? in->values_max : JSON_IN_VALUES_MAX,
-	    &colons);
+	    colons);
 	if (bad == NULL && !utf8_ok(text, n))
 		bad = "it is not UTF-8";
-	if (bad != NULL)
-		return json_in_broken(in, e, bad);
-	tok = json_tokener_new_ex(JSON_IN_DEPTH_MAX);
+	return bad != NULL ? json_in_broken(in, e, bad) : ERR_NONE;
+}
+
+static enum err json_in_tree(struct json_in *in, const char *text, size_t n,
+			     size_t colons, struct errinfo *e)
+{
+	struct json_tokener *tok = json_tokener_new_ex(JSON_IN_DEPTH_MAX);
+	enum json_tokener_error err;
+	size_t used;
+
 	if (tok == NULL)
 		return err_set(e, ERR_NOMEM, 0, "json");
 	json_tokener_set_flags(tok, JSON_TOKENER_STRICT);
@@ -166,6 +174,33 @@ enum err json_in_parse(struct json_in *in, const char *text, size_t n,
 	return ERR_NONE;
 }
 
+enum err json_in_parse(struct json_in *in, const char *text, size_t n,
+		       struct errinfo *e)
+{
+	size_t colons;
+	enum err r = json_in_check(in, text, n, &colons, e);
+
+	return r == ERR_NONE ? json_in_tree(in, text, n, colons, e) : r;
+}
+
+enum err json_in_parse_body(struct json_in *in, struct buf *body,
+			    struct errinfo *e)
+{
+	OWN(buf_free) struct buf rest = BUF_INIT(body->max_bytes + 16);
+	size_t colons;
+	enum err r = json_in_check(in, buf_str(body), body->len, &colons, e);
+
+	if (r == ERR_NONE)
+		r = json_in_lift(in, body, &rest, e);
+	if (r == ERR_ARG && in->lifted.p != NULL)
+		return json_in_broken(in, e, "");
+	if (r != ERR_NONE)
+		return r;
+	if (in->lifted.p != NULL)
+		return json_in_tree(in, rest.data, rest.len, colons, e);
+	return json_in_tree(in, buf_str(body), body->len, colons, e);
+}
+
 static bool json_in_len_ok(const struct json_field *f, size_t n)
 {
 	return (int64_t)n >= f->min && (int64_t)n <= f->max;
@@ -178,12 +213,11 @@ static const char *json_in_text_of(struct json_object *v, size_t *n)
 }
 
 static enum err json_in_base64(struct json_in *in, const struct json_field *f,
-			       struct json_object *v, void *to,
+			       const struct json_blob *text, void *to,
 			       struct errinfo *e)
 {
 	struct json_blob blob;
-	size_t n;
-	const char *s = json_in_text_of(v, &n);
+	const size_t n = text->n;
 	OWN(own_mem) unsigned char *raw = NULL;
 	char **grown;
 
@@ -192,8 +226,8 @@ static enum err json_in_base64(struct json_in *in, const struct json_field *f,
 	raw = malloc(n / 4 * 3 + 4);
 	if (raw == NULL)
 		return err_set(e, ERR_NOMEM, 0, "base64");
-	if (sodium_base642bin(raw, n / 4 * 3 + 3, s, n, "\r\n", &blob.n, NULL,
-			      sodium_base64_VARIANT_ORIGINAL) != 0)
+	if (sodium_base642bin(raw, n / 4 * 3 + 3, text->p, n, "\r\n", &blob.n,
+			      NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
 		return json_in_no(in, e, f->key, "must be base64");
 	raw[blob.n] = '\0';
 	grown = realloc(in->owned, (in->nowned + 1) * sizeof(*grown));
@@ -206,17 +240,13 @@ static enum err json_in_base64(struct json_in *in, const struct json_field *f,
 	return ERR_NONE;
 }
 
-static enum err json_in_text(struct json_in *in, const struct json_field *f,
-			     struct json_object *v, void *to, struct errinfo *e)
+static enum err json_in_blob(struct json_in *in, const struct json_field *f,
+			     struct json_blob blob, void *to, struct errinfo *e)
 {
-	struct json_blob blob;
 	char why[96];
 
-	if (!json_object_is_type(v, json_type_string))
-		return json_in_no(in, e, f->key, "must be a text");
 	if (f->kind == JSON_BASE64)
-		return json_in_base64(in, f, v, to, e);
-	blob.p = json_in_text_of(v, &blob.n);
+		return json_in_base64(in, f, &blob, to, e);
 	if (!json_in_len_ok(f, blob.n) && blob.n == 0)
 		return json_in_no(in, e, f->key, "must not be empty");
 	if (!json_in_len_ok(f, blob.n)) {
@@ -232,6 +262,17 @@ static enum err json_in_text(struct json_in *in, const struct json_field *f,
 		return json_in_no(in, e, f->key, "must not contain NUL");
 	memcpy(to, &blob.p, sizeof(blob.p));
 	return ERR_NONE;
+}
+
+static enum err json_in_text(struct json_in *in, const struct json_field *f,
+			     struct json_object *v, void *to, struct errinfo *e)
+{
+	struct json_blob blob;
+
+	if (!json_object_is_type(v, json_type_string))
+		return json_in_no(in, e, f->key, "must be a text");
+	blob.p = json_in_text_of(v, &blob.n);
+	return json_in_blob(in, f, blob, to, e);
 }
 
 static enum err json_in_int(struct json_in *in, const struct json_field *f,
@@ -382,6 +423,11 @@ static bool json_in_known(const struct json_field *fields, size_t n,
 	return false;
 }
 
+static bool json_in_lifts(const struct json_in *in, const struct json_field *f)
+{
+	return in->lifted.p != NULL && strcmp(f->key, in->lift) == 0;
+}
+
 enum err json_in_read_obj(struct json_in *in, struct json_object *obj,
 			  const struct json_field *fields, size_t n, void *out,
 			  struct errinfo *e)
@@ -404,20 +450,23 @@ enum err json_in_read_obj(struct json_in *in, struct json_object *obj,
 		struct json_object *alias =
 		    f->alias != NULL ? json_object_object_get(obj, f->alias)
 				     : NULL;
+		bool lifted = obj == in->root && json_in_lifts(in, f);
 		enum err r;
 
-		if (v != NULL && alias != NULL)
+		if ((v != NULL || lifted) && alias != NULL)
 			return json_in_no(in, e, f->key,
 					  "is given in two spellings");
 		if (v == NULL && alias != NULL) {
 			v = alias;
 			said.key = f->alias;
 		}
-		if (v == NULL && f->needed)
+		if (v == NULL && !lifted && f->needed)
 			return json_in_no(in, e, f->key, "is needed");
-		if (v == NULL)
+		if (v == NULL && !lifted)
 			continue;
-		r = json_in_one(in, &said, v, out, e);
+		r = lifted ? json_in_blob(in, f, in->lifted,
+					  (char *)out + f->offset, e)
+			   : json_in_one(in, &said, v, out, e);
 		if (r != ERR_NONE)
 			return r;
 	}
@@ -438,6 +487,7 @@ void json_in_free(struct json_in *in)
 	for (size_t i = 0; i < in->nowned; i++)
 		free(in->owned[i]);
 	free(in->owned);
+	free(in->body);
 	*in = (struct json_in){0};
 }
 

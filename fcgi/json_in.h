@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 struct json_object;
@@ -59,7 +60,10 @@ struct json_field {
 struct json_in {
 	struct json_object *root;
 	size_t values_max; /* 0: JSON_IN_VALUES_MAX */
-	char **owned;      /* decoded base64 */
+	const char *lift;  /* a member that may be a long text, or NULL */
+	char *body;        /* the text, if there is something lifted in it */
+	struct json_blob lifted;
+	char **owned; /* decoded base64 */
 	size_t nowned;
 	char field[96]; /* what the refusal is about; "" for the whole body */
 	char why[160];  /* the refusal, for the tenant; "": just no JSON */
@@ -69,11 +73,28 @@ struct json_in {
 /**
  * json_in_parse(in, text, n, e):
  * Parse the ${n} bytes at ${text}, an object, into ${in} (all zero before, but
- * for values_max).
+ * for values_max and lift).
  * Errors: ERR_ARG with field and why set; ERR_NOMEM.
  */
 FALLIBLE enum err json_in_parse(struct json_in *in, const char *text, size_t n,
 				struct errinfo *e);
+
+/**
+ * json_in_parse_body(in, body, e):
+ * The same for a whole body. If the member in->lift is a long text it is not
+ * copied: ${in} takes the memory of ${body}, which is empty then.
+ */
+FALLIBLE enum err json_in_parse_body(struct json_in *in, struct buf *body,
+				     struct errinfo *e);
+
+/**
+ * json_in_lift(in, body, rest, e):
+ * For json_in_parse_body(): what is left of ${body}, a text that was scanned,
+ * with null for the one that was lifted, in ${rest}; "": nothing was.
+ * Errors: ERR_ARG for a bad escape; ERR_NOMEM.
+ */
+FALLIBLE enum err json_in_lift(struct json_in *in, struct buf *body,
+			       struct buf *rest, struct errinfo *e);
 
 /**
  * json_in_read(in, fields, n, out, e):

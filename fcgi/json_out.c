@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "fcgi/json_out.h"
+#include "fcgi/json_text.h"
 #include "fcgi/utf8.h"
 
 void json_out_init(struct json_out *o, size_t max_bytes)
@@ -18,70 +19,11 @@ void json_out_free(struct json_out *o)
 		buf_free(&o->b);
 }
 
-/* In eight bytes, the high bit of each that may be c. */
-#define EACH(c) (UINT64_C(0x0101010101010101) * (c))
-#define BELOW(w, c) (((w)-EACH(c)) & ~(w)&EACH(0x80))
-#define EQUAL(w, c) BELOW((w) ^ EACH(c), 1)
-
-/* How many bytes, eight at a time, surely need no escape. */
-static size_t json_out_plain(const char *p, size_t n)
-{
-	size_t i = 0;
-
-	for (uint64_t w; n - i >= sizeof(w); i += sizeof(w)) {
-		memcpy(&w, p + i, sizeof(w));
-		if ((BELOW(w, 0x20) | EQUAL(w, '"') | EQUAL(w, '\\') |
-		     EQUAL(w, 0x7f)) != 0)
-			break;
-	}
-	return i;
-}
-
-/* ${p} has only valid UTF-8. */
-static void json_out_escape(struct buf *b, const char *p, size_t n)
-{
-	size_t from = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c;
-
-		if (i % 8 == 0 || i == from)
-			i += json_out_plain(p + i, n - i);
-		if (i == n)
-			break;
-		c = (unsigned char)p[i];
-		if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
-			continue;
-		buf_add(b, p + from, i - from);
-		from = i + 1;
-		switch (c) {
-		case '"':
-			buf_add(b, "\\\"", 2);
-			break;
-		case '\\':
-			buf_add(b, "\\\\", 2);
-			break;
-		case '\n':
-			buf_add(b, "\\n", 2);
-			break;
-		case '\r':
-			buf_add(b, "\\r", 2);
-			break;
-		case '\t':
-			buf_add(b, "\\t", 2);
-			break;
-		default:
-			buf_addf(b, "\\u%04x", c);
-		}
-	}
-	buf_add(b, p + from, n - from);
-}
-
 static void json_out_string(struct buf *b, const char *p, size_t n)
 {
 	buf_addc(b, '"');
 	if (utf8_ok(p, n)) {
-		json_out_escape(b, p, n);
+		json_text_escape(b, p, n);
 	} else {
 		struct buf good = BUF_INIT(3 * n + 3);
 		struct utf8 u = {0};
@@ -90,7 +32,7 @@ static void json_out_string(struct buf *b, const char *p, size_t n)
 		utf8_end(&u, &good);
 		if (!buf_ok(&good))
 			b->failed = true;
-		json_out_escape(b, buf_str(&good), good.len);
+		json_text_escape(b, buf_str(&good), good.len);
 		buf_free(&good);
 	}
 	buf_addc(b, '"');
