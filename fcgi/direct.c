@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/direct.h"
@@ -11,6 +12,8 @@
 
 #define RING_BYTES 16384U
 #define END_WAIT_MS 5000
+#define PIPE_USUAL (64U << 10)
+#define PIPE_MAX (1U << 20)
 #define SOON_MS 200 /* who waits longer is none of the quick calls */
 
 struct pipe {
@@ -73,6 +76,17 @@ enum err direct_start(struct request *rq, struct keeper_start *s,
 	d->in = STEAL_FD(in.w);
 	d->out = STEAL_FD(out.r);
 	return ERR_NONE;
+}
+
+void direct_widen(const struct direct *d, size_t n)
+{
+	int size = (int)(n < PIPE_MAX ? n : PIPE_MAX);
+
+	if (n <= PIPE_USUAL)
+		return;
+	if ((d->in >= 0 && fcntl(d->in, F_SETPIPE_SZ, size) < 0) ||
+	    fcntl(d->out, F_SETPIPE_SZ, size) < 0)
+		log_line(LOG_DEBUG, "small pipes");
 }
 
 /* Wait until ${fd} is ready; the client may leave meanwhile. */

@@ -1,11 +1,14 @@
 /* Reading a file: whole as JSON, or in pieces as events. */
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
+#include "fcgi/answer.h"
 #include "fcgi/body.h"
 #include "fcgi/file_body.h"
 #include "fcgi/file_mime.h"
+#include "fcgi/json_text.h"
 #include "fcgi/share.h"
 #include "fcgi/sse.h"
 #include "fcgi/utf8.h"
@@ -13,6 +16,8 @@
 #define READ_MAX (32U * MIB)
 #define READ_MAX_TEXT "33554432"
 #define CHUNK_BYTES 65535U /* of three: base64 of it has no padding */
+#define READ_STEP (256U << 10)
+#define STEP_BYTES (48U << 10) /* of three, too */
 #define WORD_MAX 64
 
 enum wanted { WANT_ANY, WANT_TEXT, WANT_BASE64 };
@@ -93,44 +98,112 @@ static enum err read_whole(struct fs_call *c, struct buf *b, struct errinfo *e)
 	if (c->head.payload > 0 &&
 	    buf_space(b, (size_t)c->head.payload) == NULL)
 		return err_set(e, ERR_NOMEM, 0, "file");
+	direct_widen(&c->d, (size_t)c->head.payload);
 	while (r == ERR_NONE && got > 0) {
-		void *p = buf_space(b, CHUNK_BYTES);
+		void *p = buf_space(b, READ_STEP);
 
 		if (p == NULL)
 			return err_set(e, ERR_NOMEM, 0, "file");
-		r = fs_call_get(c, p, CHUNK_BYTES, &got, e);
+		r = fs_call_get(c, p, READ_STEP, &got, e);
 		if (r == ERR_NONE)
 			buf_grow(b, got);
 	}
 	return r;
 }
 
+/* All of the answer but its content, without the last brace. */
+static void read_head(struct json_out *o, const char *path,
+		      const struct form *f, size_t size)
+{
+	file_body_start(o);
+	json_out_text(o, "path", path);
+	json_out_text(o, "encoding", f->base64 ? "base64" : "utf-8");
+	json_out_bool(o, "isBinary", f->binary);
+	json_out_text(o, "mimeType", f->mime);
+	json_out_int(o, "size", (int64_t)size);
+	json_out_now(o);
+	json_out_end(o);
+	if (json_out_ok(o))
+		o->b.len--;
+}
+
+/* What needs no escape goes out as it is. */
+static enum err send_text(struct request *rq, const char *p, size_t n,
+			  struct errinfo *e)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(6 * STEP_BYTES + 64);
+	enum err r = ERR_NONE;
+
+	while (r == ERR_NONE && n > 0) {
+		size_t part = json_text_plain(p, n);
+
+		if (part >= STEP_BYTES) {
+			r = answer_write(rq, p, part, e);
+		} else {
+			part = n < STEP_BYTES ? n : STEP_BYTES;
+			buf_reset(&b);
+			json_text_escape(&b, p, part);
+			if (!buf_ok(&b))
+				return err_set(e, ERR_NOMEM, 0, "answer");
+			r = answer_write(rq, b.data, b.len, e);
+		}
+		p += part;
+		n -= part;
+	}
+	return r;
+}
+
+static enum err send_base64(struct request *rq, const char *p, size_t n,
+			    struct errinfo *e)
+{
+	OWN(own_mem) char *b = malloc(STEP_BYTES / 3 * 4 + 1);
+	enum err r = b != NULL ? ERR_NONE : err_set(e, ERR_NOMEM, 0, "answer");
+
+	while (r == ERR_NONE && n > 0) {
+		size_t part = n < STEP_BYTES ? n : STEP_BYTES;
+
+		sodium_bin2base64(b, STEP_BYTES / 3 * 4 + 1,
+				  (const unsigned char *)p, part,
+				  sodium_base64_VARIANT_ORIGINAL);
+		r = answer_write(rq, b, (part + 2) / 3 * 4, e);
+		p += part;
+		n -= part;
+	}
+	return r;
+}
+
+/* The content goes out as it is written: no second copy of it is held. */
 static enum err read_answer(struct request *rq, const char *path,
 			    const struct buf *b, enum wanted want,
 			    struct errinfo *e)
 {
+	static const char key[] = ",\"content\":\"", end[] = "\"}";
 	OWN(json_out_free) struct json_out o;
 	struct form f = form_of(path, buf_str(b), b->len, true, want);
+	enum err r;
 
-	/* a control character takes six bytes of JSON */
-	json_out_init(&o, b->len * 6 + FILE_ANSWER_MAX);
-	file_body_start(&o);
-	json_out_text(&o, "path", path);
-	if (f.base64)
-		json_out_base64(&o, "content", buf_str(b), b->len);
-	else
-		json_out_textn(&o, "content", buf_str(b), b->len);
-	json_out_text(&o, "encoding", f.base64 ? "base64" : "utf-8");
-	json_out_bool(&o, "isBinary", f.binary);
-	json_out_text(&o, "mimeType", f.mime);
-	json_out_int(&o, "size", (int64_t)b->len);
-	return file_body_send(rq, &o, e);
+	json_out_init(&o, FILE_ANSWER_MAX);
+	read_head(&o, path, &f, b->len);
+	if (!json_out_ok(&o))
+		return err_set(e, ERR_NOMEM, 0, "answer");
+	answer_begin(rq, 200, "application/json", -1);
+	r = answer_write(rq, o.b.data, o.b.len, e);
+	if (r == ERR_NONE)
+		r = answer_write(rq, key, sizeof(key) - 1, e);
+	if (r == ERR_NONE)
+		r = (f.base64 ? send_base64 : send_text)(rq, buf_str(b), b->len,
+							 e);
+	if (r == ERR_NONE)
+		r = answer_write(rq, end, sizeof(end) - 1, e);
+	if (r != ERR_NONE)
+		answer_break(rq);
+	return r;
 }
 
 enum err file_read(struct request *rq, struct errinfo *e)
 {
 	OWN(fs_call_close) struct fs_call c = FS_CALL_INIT;
-	OWN(buf_free) struct buf b = BUF_INIT(READ_MAX + 2 * CHUNK_BYTES);
+	OWN(buf_free) struct buf b = BUF_INIT(READ_MAX + 2 * READ_STEP);
 	struct read_in in = {0};
 	enum wanted want;
 	const char *argv[] = {"read", NULL, "0", "0", READ_MAX_TEXT};

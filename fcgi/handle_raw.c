@@ -1,10 +1,8 @@
 /* Raw files: GET and HEAD. Bytes as they are, in ranges, if they changed. */
 #include <endian.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/file_cond.h"
@@ -15,7 +13,6 @@
 
 #define LOOK_BYTES 4096U /* of a file, to tell its type */
 #define PIECE_BYTES (256U * KIB)
-#define PIPE_BYTES (1 << 20)
 
 /* One request to a serving executor: base/fs_msg.h. */
 static enum err raw_ask(struct fs_call *c, uint64_t at, uint64_t n,
@@ -82,10 +79,7 @@ static enum err raw_send(struct request *rq, struct fs_call *c,
 			      (unsigned long long)size);
 	if (rq->method != METHOD_HEAD && n > 0) {
 		r = raw_ask(c, at, n, e);
-		/* More at once; without it just slower. */
-		if (n > PIECE_BYTES &&
-		    fcntl(c->d.out, F_SETPIPE_SZ, PIPE_BYTES) < 0)
-			log_line(LOG_DEBUG, "%s: small pipe", rq->id);
+		direct_widen(&c->d, n);
 		if (r == ERR_NONE && n > LOOK_BYTES)
 			r = pool_long(rq, e);
 	}
