@@ -1,5 +1,6 @@
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,30 +117,68 @@ static int put_all(struct fs_op *op, int fd, const char *p, size_t n, off_t *at)
 	return 0;
 }
 
-int fs_take(struct fs_op *op, int fd, off_t at, uint64_t *n)
+/*
+ * Up to ${n} bytes of fd 0 to ${fd}, without a copy of ours. -1: not between
+ * these two; what else is wrong is told by the usual way, too.
+ */
+static ssize_t splice_some(int fd, size_t n, off_t *at)
 {
-	OWN(own_mem) char *data = malloc(COPY_BYTES);
-	uint32_t left;
 	ssize_t r;
 
-	*n = 0;
+	do {
+		r = splice(STDIN_FILENO, NULL, fd, *at < 0 ? NULL : at, n,
+			   SPLICE_F_MOVE);
+	} while (r < 0 &&
+		 (errno == EINTR ||
+		  (errno == EAGAIN && wait_for(STDIN_FILENO, POLLIN) == 0)));
+	return r;
+}
+
+/* The rest of a chunk, by copying it. */
+static int take_copy(struct fs_op *op, int fd, uint32_t left, off_t *at)
+{
+	OWN(own_mem) char *data = malloc(COPY_BYTES);
+	ssize_t r;
+
 	if (data == NULL)
 		return fs_fail(op, ENOMEM);
-	for (;;) {
-		if (take_length(op, &left) < 0)
+	for (; left > 0; left -= (uint32_t)r) {
+		r = take_some(data, left < COPY_BYTES ? left : COPY_BYTES);
+		if (r <= 0)
+			return fs_fail_as(op, FS_CUT);
+		if (put_all(op, fd, data, (size_t)r, at) < 0)
 			return -1;
-		if (left == 0)
+	}
+	return 0;
+}
+
+static int take_chunk(struct fs_op *op, int fd, uint32_t left, off_t *at)
+{
+	while (left > 0) {
+		ssize_t r = splice_some(fd, left, at);
+
+		if (r == 0)
+			return fs_fail_as(op, FS_CUT);
+		if (r < 0) /* as for O_APPEND */
+			return take_copy(op, fd, left, at);
+		left -= (uint32_t)r;
+	}
+	return 0;
+}
+
+int fs_take(struct fs_op *op, int fd, off_t at, uint64_t *n)
+{
+	uint32_t len = 0;
+
+	*n = 0;
+	for (;;) {
+		if (take_length(op, &len) < 0)
+			return -1;
+		if (len == 0)
 			return 0;
-		while (left > 0) {
-			r = take_some(data,
-				      left < COPY_BYTES ? left : COPY_BYTES);
-			if (r <= 0)
-				return fs_fail_as(op, FS_CUT);
-			if (put_all(op, fd, data, (size_t)r, &at) < 0)
-				return -1;
-			left -= (uint32_t)r;
-			*n += (uint64_t)r;
-		}
+		if (take_chunk(op, fd, len, &at) < 0)
+			return -1;
+		*n += len;
 	}
 }
 
