@@ -27,8 +27,8 @@
  *  read PATH OFFSET LENGTH MAX     LENGTH 0: to the end; MAX 0: any size
  *  serve PATH
  *  write PATH MODE SYNC [IF]       MODE octal, or "-": keep or 0644
- *  append PATH [IF]
- *  patch PATH OFFSET [IF]
+ *  append PATH [IF [SYNC]]
+ *  patch PATH OFFSET [IF [SYNC]]
  *  delete PATH RECURSIVE [IF]
  *  rename FROM TO
  *  move FROM TO                    into TO if that is a directory
@@ -39,6 +39,8 @@
  *                                  MAX: most entries; AFTER: the path of the
  *                                  last one that was told before
  *  watch, check                    base/watch_msg.h
+ *
+ * SYNC "1": told once it is on the disk, and so is its name.
  *
  * IF, else FS_MISMATCH: "-" any; "=*" it is there; "!*" it is not; "=TAG,TAG"
  * it is there and one of these; "!TAG,TAG" it is none of these. A TAG is what

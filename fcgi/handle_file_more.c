@@ -281,7 +281,7 @@ enum err file_write_many(struct request *rq, struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o;
 	OWN(own_mem) struct bulk_file *files = NULL;
-	struct bulk_in in = {0};
+	struct bulk_in in = {.sync = true};
 	bool ok, all = true;
 	size_t n = 0;
 	enum err r;

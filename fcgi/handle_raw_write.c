@@ -33,7 +33,7 @@ static enum err raw_mode(struct request *rq, char out[8], struct errinfo *e)
 
 /* How the body is to be written: argv of the executor. */
 struct raw_put {
-	const char *argv[5];
+	const char *argv[6];
 	uint32_t argc;
 	char mode[8];
 	char offset[NUMBER_LEN];
@@ -73,7 +73,7 @@ static enum err raw_query(struct request *rq, struct raw_query *q,
 static enum err raw_how(struct request *rq, struct raw_put *w,
 			struct errinfo *e)
 {
-	struct raw_query q = {.offset = -1};
+	struct raw_query q = {.offset = -1, .sync = true};
 	enum err r = raw_mode(rq, w->mode, e);
 
 	if (r == ERR_NONE)
@@ -93,6 +93,8 @@ static enum err raw_how(struct request *rq, struct raw_put *w,
 		w->argv[w->argc++] = w->offset;
 	}
 	w->argv[w->argc++] = buf_str(&w->cond);
+	if (q.append || q.offset >= 0)
+		w->argv[w->argc++] = q.sync ? "1" : "0";
 	return ERR_NONE;
 }
 

@@ -4,11 +4,12 @@
  * failure leaves the old. In place only where the directory does not let us
  * do that, and for append and patch.
  *
- * Waiting for the disk is for who asks for it: it was three quarters of a
- * write's time, and a file that came by the API needs to survive no more than
- * one that a program in the sandbox wrote. No process' death loses it, and of
- * a replaced file ext4 keeps the old or the new content, even if the machine
- * dies (auto_da_alloc; it is why this is not an exchange of names).
+ * What was told to be written survives the machine: the content is on the disk
+ * before it gets the name, and the name before that is told. Who asks not to
+ * wait has a file that survives no more than one that a program in the sandbox
+ * wrote: no process' death loses it, and of a replaced file ext4 keeps the old
+ * or the new content (auto_da_alloc; it is why this is not an exchange of
+ * names).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -117,30 +118,6 @@ static int tell(struct fs_op *op, int fd)
 	return 0;
 }
 
-/* The new content, whole, over a file whose name must stay where it is. */
-static int pour_over(struct fs_op *op, const struct target *t, int from)
-{
-	OWN(own_fd) int to = target_open(op, t, O_WRONLY);
-
-	if (to < 0)
-		return -1;
-	if (lseek(from, 0, SEEK_SET) < 0 || ftruncate(to, 0) < 0)
-		return fs_fail(op, errno);
-	return fs_pour(op, from, to) < 0 ? -1 : tell(op, to);
-}
-
-static int write_in_place(struct fs_op *op, const struct target *t)
-{
-	OWN(own_fd) int fd = target_open(op, t, O_WRONLY);
-	uint64_t n;
-
-	if (fd < 0)
-		return -1;
-	if (fs_take(op, fd, 0, &n) < 0)
-		return -1;
-	return ftruncate(fd, (off_t)n) < 0 ? fs_fail(op, errno) : tell(op, fd);
-}
-
 /* The name, too, is to survive the machine. */
 static int sync_dir(struct fs_op *op, int dir)
 {
@@ -151,8 +128,46 @@ static int sync_dir(struct fs_op *op, int dir)
 	return fd >= 0 && fsync(fd) < 0 ? fs_fail(op, errno) : 0;
 }
 
+/* What was written where it is: told once it is safe. */
+static int settle(struct fs_op *op, const struct target *t, int fd, bool sync)
+{
+	if (sync && fsync(fd) < 0)
+		return fs_fail(op, errno);
+	if (sync && !t->exists && sync_dir(op, t->at.dir) < 0)
+		return -1;
+	return tell(op, fd);
+}
+
+/* The new content, whole, over a file whose name must stay where it is. */
+static int pour_over(struct fs_op *op, const struct target *t, int from,
+		     bool sync)
+{
+	OWN(own_fd) int to = target_open(op, t, O_WRONLY);
+
+	if (to < 0)
+		return -1;
+	if (lseek(from, 0, SEEK_SET) < 0 || ftruncate(to, 0) < 0)
+		return fs_fail(op, errno);
+	return fs_pour(op, from, to) < 0 ? -1 : settle(op, t, to, sync);
+}
+
+static int write_in_place(struct fs_op *op, const struct target *t, bool sync)
+{
+	OWN(own_fd) int fd = target_open(op, t, O_WRONLY);
+	uint64_t n;
+
+	if (fd < 0)
+		return -1;
+	if (fs_take(op, fd, 0, &n) < 0)
+		return -1;
+	if (ftruncate(fd, (off_t)n) < 0)
+		return fs_fail(op, errno);
+	return settle(op, t, fd, sync);
+}
+
 /* Two files at once: neither of the old content nor of the new one. */
-static int replace(struct fs_op *op, struct target *t, struct fs_temp *temp)
+static int replace(struct fs_op *op, struct target *t, struct fs_temp *temp,
+		   bool sync)
 {
 	bool fresh = fs_if_new(op, 3);
 
@@ -165,12 +180,12 @@ static int replace(struct fs_op *op, struct target *t, struct fs_temp *temp)
 		op->hold = openat(t->at.dir, t->at.name,
 				  O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fs_temp_commit(temp, t->at.name, fresh) == 0)
-		return 0;
+		return sync ? sync_dir(op, t->at.dir) : 0;
 	if (errno == EEXIST && fresh)
 		return fs_fail_as(op, FS_MISMATCH);
 	if (t->exists && (errno == EBUSY || errno == EACCES || errno == EPERM))
-		return pour_over(op, t, temp->fd); /* a mount point, a sticky
-						      directory */
+		return pour_over(op, t, temp->fd, sync); /* a mount point, a
+							    sticky directory */
 	return fs_fail(op, errno);
 }
 
@@ -182,16 +197,14 @@ static int write_replace(struct fs_op *op, struct target *t, uint32_t mode,
 
 	if (fs_temp_open(t->at.dir, &temp) < 0) {
 		if (t->exists && (errno == EACCES || errno == EPERM))
-			return write_in_place(op, t);
+			return write_in_place(op, t, sync);
 		return fs_fail(op, errno);
 	}
 	if (fs_take(op, temp.fd, -1, &n) < 0 || dress(op, temp.fd, t, mode) < 0)
 		return -1;
 	if (sync && fsync(temp.fd) < 0)
 		return fs_fail(op, errno);
-	if (replace(op, t, &temp) < 0)
-		return -1;
-	return sync ? sync_dir(op, t->at.dir) : 0;
+	return replace(op, t, &temp, sync);
 }
 
 int fs_write_file(struct fs_op *op)
@@ -206,8 +219,16 @@ int fs_write_file(struct fs_op *op)
 	return write_replace(op, &t, mode, sync);
 }
 
+/* Argument ${i}, if it is there. */
+static int sync_arg(struct fs_op *op, int i, bool *sync)
+{
+	*sync = false;
+	return i < op->args ? fs_flag(op, i, sync) : 0;
+}
+
 /* A failed append must not leave a part of it. */
-static int append_to(struct fs_op *op, int fd)
+static int append_to(struct fs_op *op, const struct target *t, int fd,
+		     bool sync)
 {
 	struct stat st;
 	uint64_t n;
@@ -215,7 +236,7 @@ static int append_to(struct fs_op *op, int fd)
 	if (fstat(fd, &st) < 0)
 		return fs_fail(op, errno);
 	if (fs_take(op, fd, -1, &n) == 0)
-		return tell(op, fd);
+		return settle(op, t, fd, sync);
 	return ftruncate(fd, st.st_size) < 0 ? fs_fail(op, errno) : -1;
 }
 
@@ -223,11 +244,12 @@ int fs_write_append(struct fs_op *op)
 {
 	OWN(target_close) struct target t = {.at = {.dir = -1}};
 	OWN(own_fd) int fd = -1;
+	bool sync;
 
-	if (target_find(op, 1, &t) < 0)
+	if (sync_arg(op, 2, &sync) < 0 || target_find(op, 1, &t) < 0)
 		return -1;
 	fd = target_open(op, &t, O_WRONLY | O_APPEND);
-	return fd < 0 ? -1 : append_to(op, fd);
+	return fd < 0 ? -1 : append_to(op, &t, fd, sync);
 }
 
 int fs_write_patch(struct fs_op *op)
@@ -236,11 +258,13 @@ int fs_write_patch(struct fs_op *op)
 	OWN(own_fd) int fd = -1;
 	uint64_t offset;
 	uint64_t n;
+	bool sync;
 
-	if (fs_number(op, 1, &offset) < 0 || target_find(op, 2, &t) < 0)
+	if (fs_number(op, 1, &offset) < 0 || sync_arg(op, 3, &sync) < 0 ||
+	    target_find(op, 2, &t) < 0)
 		return -1;
 	fd = target_open(op, &t, O_WRONLY);
 	if (fd < 0 || fs_take(op, fd, (off_t)offset, &n) < 0)
 		return -1;
-	return tell(op, fd);
+	return settle(op, &t, fd, sync);
 }
