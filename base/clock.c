@@ -1,5 +1,4 @@
 #include <limits.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -22,6 +21,14 @@ int64_t clock_unix_ms(void)
 	return clock_read_ms(CLOCK_REALTIME);
 }
 
+/* ${n} decimal digits of ${v}, the last ones. */
+static char *put_digits(char *to, unsigned v, int n)
+{
+	for (int i = n - 1; i >= 0; i--, v /= 10)
+		to[i] = (char)('0' + v % 10);
+	return to + n;
+}
+
 void clock_iso(int64_t unix_ms, char out[CLOCK_ISO_LEN + 1])
 {
 	int64_t ms = unix_ms % 1000;
@@ -33,11 +40,22 @@ void clock_iso(int64_t unix_ms, char out[CLOCK_ISO_LEN + 1])
 		s--;
 	}
 	gmtime_r(&s, &tm);
-	snprintf(out, CLOCK_ISO_LEN + 1, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ",
-		 (unsigned)(tm.tm_year + 1900) % 10000U,
-		 (unsigned)(tm.tm_mon + 1) % 100U, (unsigned)tm.tm_mday % 100U,
-		 (unsigned)tm.tm_hour % 100U, (unsigned)tm.tm_min % 100U,
-		 (unsigned)tm.tm_sec % 100U, (unsigned)ms);
+	/* By hand: a list has one for each entry. */
+	out = put_digits(out, (unsigned)(tm.tm_year + 1900), 4);
+	*out++ = '-';
+	out = put_digits(out, (unsigned)(tm.tm_mon + 1), 2);
+	*out++ = '-';
+	out = put_digits(out, (unsigned)tm.tm_mday, 2);
+	*out++ = 'T';
+	out = put_digits(out, (unsigned)tm.tm_hour, 2);
+	*out++ = ':';
+	out = put_digits(out, (unsigned)tm.tm_min, 2);
+	*out++ = ':';
+	out = put_digits(out, (unsigned)tm.tm_sec, 2);
+	*out++ = '.';
+	out = put_digits(out, (unsigned)ms, 3);
+	*out++ = 'Z';
+	*out = '\0';
 }
 
 int clock_left_ms(int64_t deadline_ms)
