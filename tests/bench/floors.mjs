@@ -182,14 +182,15 @@ function answers(port) {
 		}));
 }
 
-/** Milliseconds to write and read ${text} with nothing between. */
+/** Milliseconds to write and to read ${text} with nothing between. */
 export function fileFloor(dir, text) {
 	const file = path.join(dir, 'floor.txt');
 	const start = performance.now();
 
 	writeFileSync(file, text);
+	const written = performance.now();
 	readFileSync(file, 'utf8');
-	return performance.now() - start;
+	return { write: written - start, read: performance.now() - written };
 }
 
 /** node's own watch of a directory in which ${program} makes files. */

@@ -366,21 +366,74 @@ class PreviewBatch extends Preview {
 	}
 }
 
+const jsonOf = (value) => Buffer.from(JSON.stringify(value));
+
 class File extends Warm {
 	static label = 'write + read 1 MiB';
 	static floorLabel = 'the same by fs + 2 pings';
 	static target = 6;
+	static path = '/workspace/f';
+	static whole = jsonOf({ path: File.path, content: MIB_TEXT });
+	static ask = jsonOf({ path: File.path });
+	static content = Buffer.from(`"content":"${MIB_TEXT}"`);
+
+	write() {
+		return this.sandbox.bytes('write', File.whole);
+	}
+
+	async read() {
+		const answer = await this.sandbox.bytes('read', File.ask);
+
+		if (!answer.includes(File.content))
+			throw new Error('another content');
+	}
 
 	ours() {
 		return msOf(async () => {
-			await this.sandbox.write('/workspace/f', MIB_TEXT);
-			await this.sandbox.read('/workspace/f');
+			await this.write();
+			await this.read();
 		});
 	}
 
 	async floor() {
-		return fileFloor(this.bench.dir, MIB_TEXT) +
-			await this.ping() + await this.ping();
+		const { write, read } = fileFloor(this.bench.dir, MIB_TEXT);
+
+		return write + read + await this.ping() + await this.ping();
+	}
+}
+
+class FileWrite extends File {
+	static label = 'write 1 MiB';
+	static floorLabel = 'the same by fs + ping';
+	static target = undefined;
+
+	ours() {
+		return msOf(() => this.write());
+	}
+
+	async floor() {
+		return fileFloor(this.bench.dir, MIB_TEXT).write +
+			await this.ping();
+	}
+}
+
+class FileRead extends File {
+	static label = 'read 1 MiB';
+	static floorLabel = 'the same by fs + ping';
+	static target = undefined;
+
+	async open() {
+		await super.open();
+		await this.write();
+	}
+
+	ours() {
+		return msOf(() => this.read());
+	}
+
+	async floor() {
+		return fileFloor(this.bench.dir, MIB_TEXT).read +
+			await this.ping();
 	}
 }
 
@@ -429,6 +482,7 @@ class Download extends Upload {
 
 class List extends Warm {
 	static label = 'list 10,000 files';
+	static ask = jsonOf({ path: '/workspace/many' });
 	static floorLabel = 'readdir and stat by fs + ping';
 	static target = 30;
 
@@ -444,9 +498,10 @@ class List extends Warm {
 
 	ours() {
 		return msOf(async () => {
-			const { count } = await this.sandbox.list('/workspace/many');
-			if (count !== 10000)
-				throw new Error(`${count} files`);
+			const answer = await this.sandbox.bytes('list-files',
+				List.ask);
+			if (!answer.includes('"count":10000'))
+				throw new Error('not all files');
 		});
 	}
 
@@ -516,7 +571,7 @@ class Watch extends Warm {
 
 export const rows = [Ping, Exec, ExecSession, Output, Create, NewContext, NewNodeContext,
 	WarmRun, FirstTable, FirstPlot,
-	Preview, PreviewLarge, PreviewBatch, File, List, Upload, Download, Watch];
+	Preview, PreviewLarge, PreviewBatch, File, FileWrite, FileRead, List, Upload, Download, Watch];
 
 /** With --ipykernel: it takes a second for each kernel. */
 export const ipykernelRows = [

@@ -4,33 +4,46 @@
 import { randomBytes } from 'node:crypto';
 
 import { Connection } from './connection.mjs';
+import { Lean } from './lean.mjs';
 
 export class Service {
 	#connection;
+	#lean;
 
 	constructor({ url, apiKey }) {
-		this.#connection = new Connection(url,
-			{ Authorization: `Bearer ${apiKey}` });
+		const headers = { Authorization: `Bearer ${apiKey}` };
+
+		this.#connection = new Connection(url, headers);
+		this.#lean = new Lean(url, headers);
 	}
 
 	sandbox() {
 		const name = `bench-${randomBytes(6).toString('hex')}`;
 
-		return new Sandbox(this.#connection, `/v1/sandboxes/${name}`);
+		return new Sandbox(this.#connection, this.#lean,
+			`/v1/sandboxes/${name}`);
 	}
 
 	close() {
 		this.#connection.close();
+		this.#lean.close();
 	}
 }
 
 class Sandbox {
 	#connection;
+	#lean;
 	#path;
 
-	constructor(connection, path) {
+	constructor(connection, lean, path) {
 		this.#connection = connection;
+		this.#lean = lean;
 		this.#path = path;
+	}
+
+	/** A call whose body is JSON already; the answer's bytes, as they are. */
+	bytes(route, body) {
+		return this.#lean.call('POST', `${this.#path}/api/${route}`, body);
 	}
 
 	async #post(route, body) {
@@ -90,10 +103,6 @@ class Sandbox {
 		return this.#post('write', { path, content });
 	}
 
-	read(path) {
-		return this.#post('read', { path });
-	}
-
 	put(path, bytes) {
 		return this.#connection.transfer('PUT',
 			`${this.#path}/files/${path}`, bytes);
@@ -102,10 +111,6 @@ class Sandbox {
 	get(path) {
 		return this.#connection.transfer('GET',
 			`${this.#path}/files/${path}`);
-	}
-
-	list(path) {
-		return this.#post('list-files', { path });
 	}
 
 	expose(port) {

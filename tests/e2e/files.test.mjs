@@ -374,3 +374,63 @@ test('a bulk write tells the result of each file', limit, async (t) => {
 	assert.equal((await api(sandbox, 'write-files', { files: [] })).status,
 		400);
 });
+
+test('a slash at the end makes no difference to a call', limit, async (t) => {
+	const sandbox = stack.sandbox(t);
+
+	for (const slash of ['', '/']) {
+		const call = (route, body) => api(sandbox, route + slash, body);
+
+		assert.equal((await call('write', { path: 'd/a', content: 'x' }))
+			.status, 200);
+		assert.equal((await call('read', { path: 'd/a' })).json.content,
+			'x');
+		assert.equal((await call('write-files', { files: [
+			{ path: 'd/b', content: 'y' }] })).json.success, true);
+		/* of a path it says that it is a directory */
+		assert.equal((await call('list-files', { path: 'd' + slash }))
+			.json.count, 2);
+		assert.equal((await call('delete', { path: 'd/b' })).status, 200);
+	}
+	assert.equal((await api(sandbox, 'read', { path: 'd/a/' })).status, 400);
+	assert.equal((await api(sandbox, 'write', { path: 'd/', content: '' }))
+		.json.code, 'IS_DIRECTORY');
+});
+
+test('calls while a sandbox comes and goes have typed answers', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const root = `/v1/sandboxes/${sandbox.name}`;
+		const seen = {};
+		const calls = [
+			() => api(sandbox, 'write', { path: 'a', content: 'x' }),
+			() => api(sandbox, 'read', { path: 'a' }),
+			() => api(sandbox, 'list-files', { path: '.' }),
+			() => stack.call('PUT', `${root}/files/b`, 'y'),
+			() => stack.call('GET', `${root}/files/b`),
+			() => stack.call('GET', `${root}/archive/`),
+		];
+		/* Gone before, while or after it was asked; nothing else. */
+		const typed = new Set(['FILE_NOT_FOUND', 'SANDBOX_NOT_FOUND',
+			'SANDBOX_UNAVAILABLE', 'SANDBOX_GONE']);
+
+		for (let round = 0; round < 6; round++) {
+			const going = calls.concat(calls).map((call) => call());
+			const end = stack.call('DELETE', root);
+
+			for (const { status, json, text } of
+				await Promise.all(going)) {
+				if (status < 300)
+					continue;
+				assert.ok(typed.has(json?.code), `${status}: ${text}`);
+				assert.equal(json.httpStatus, status);
+				seen[json.code] = (seen[json.code] ?? 0) + 1;
+			}
+			assert.ok([204, 404].includes((await end).status));
+			await stack.call('DELETE', root);
+		}
+		t.diagnostic(JSON.stringify(seen));
+		assert.equal((await api(sandbox, 'write',
+			{ path: 'a', content: 'new' })).status, 200);
+		assert.equal((await sandbox.readFile('a')).content, 'new');
+	});

@@ -218,6 +218,37 @@ test('append and offset change a part, PUT ends with the new size', limit,
 				.json.code, 'VALIDATION_FAILED', query);
 	});
 
+test('small pieces are added to a large file without sending it again', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const head = randomBytes(10 * MIB);
+		const pieces = Array.from({ length: 64 },
+			(_, i) => Buffer.alloc(4096, i + 1));
+		const inode = async () => (await sandbox.exec('stat -c %i a')).stdout;
+
+		await put(sandbox, 'a', head);
+		const before = await inode();
+		const sizes = await Promise.all(pieces.map(async (piece) =>
+			(await put(sandbox, 'a?append', piece)).json.size));
+		assert.equal(new Set(sizes).size, pieces.length);
+		assert.equal(await inode(), before);
+		const { bytes } = await get(sandbox, 'a');
+		assert.equal(sha(bytes.subarray(0, head.length)), sha(head));
+		/* Each is there once, whole, in the order of their turns. */
+		const added = [];
+		for (let at = head.length; at < bytes.length; at += 4096) {
+			const piece = bytes.subarray(at, at + 4096);
+			assert.ok(piece.equals(pieces[piece[0] - 1]));
+			added.push(piece[0]);
+		}
+		assert.equal(added.length, pieces.length);
+		assert.equal(new Set(added).size, pieces.length);
+		await put(sandbox, 'a?offset=5', 'patched');
+		assert.equal((await get(sandbox, 'a',
+			{ Range: 'bytes=5-11' })).text, 'patched');
+		assert.equal(await inode(), before);
+	});
+
 test('what a query cannot mean is refused by its name, and changes nothing',
 	limit, async (t) => {
 		const sandbox = stack.sandbox(t);
