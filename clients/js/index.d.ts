@@ -506,6 +506,7 @@ export abstract class Calls {
 	writeFile(path: string, content: string | Uint8Array,
 		options?: { encoding?: 'utf-8' | 'base64';
 			    signal?: AbortSignal }): Promise<FileAnswer>;
+	/** Of up to 32 MiB, else FILE_TOO_LARGE: files.get() has no limit. */
 	readFile(path: string,
 		options?: { encoding?: 'utf-8' | 'base64';
 			    signal?: AbortSignal }): Promise<ReadFileResult>;
@@ -615,6 +616,7 @@ export class Files {
 			mode?: string;
 			append?: boolean;
 			offset?: number;
+			/** false: not to wait until it is on the disk. */
 			sync?: boolean;
 			ifMatch?: string;
 			ifNoneMatch?: string;

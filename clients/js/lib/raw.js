@@ -27,8 +27,9 @@ function queryOf(values) {
 	const query = new URLSearchParams();
 
 	for (const [key, value] of Object.entries(values))
-		if (value !== undefined && value !== false)
-			query.set(key, value === true ? '1' : value);
+		if (value !== undefined)
+			query.set(key, typeof value === 'boolean'
+				? Number(value) : value);
 	const text = String(query);
 	return text && `?${text}`;
 }
@@ -220,8 +221,9 @@ export class Files {
 	/**
 	 * Writes text, bytes, a Blob, or a stream: `{path, size, etag,
 	 * created}`. `onProgress({bytes, total})` as they are sent (browsers:
-	 * at the end). Options: mode, append, offset, sync, ifMatch,
-	 * ifNoneMatch, signal, and size, for a stream whose size is known.
+	 * at the end). Options: mode, append, offset, ifMatch, ifNoneMatch,
+	 * signal, size, for a stream whose size is known, and sync: false,
+	 * for who does not wait until it is on the disk.
 	 */
 	put(path, content, options = {}) {
 		const { mode, append, offset, sync } = options;
