@@ -1,4 +1,5 @@
 #include <limits.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -22,15 +23,16 @@ int64_t clock_unix_ms(void)
 }
 
 /* ${n} decimal digits of ${v}, the last ones. */
-static char *put_digits(char *to, unsigned v, int n)
+static void put_digits(char *to, unsigned v, int n)
 {
 	for (int i = n - 1; i >= 0; i--, v /= 10)
 		to[i] = (char)('0' + v % 10);
-	return to + n;
 }
 
+/* By hand: a list has a time for each of its entries. */
 void clock_iso(int64_t unix_ms, char out[CLOCK_ISO_LEN + 1])
 {
+	static const char form[] = "0000-00-00T00:00:00.000Z";
 	int64_t ms = unix_ms % 1000;
 	time_t s = (time_t)(unix_ms / 1000);
 	struct tm tm = {.tm_mday = 1};
@@ -40,22 +42,14 @@ void clock_iso(int64_t unix_ms, char out[CLOCK_ISO_LEN + 1])
 		s--;
 	}
 	gmtime_r(&s, &tm);
-	/* By hand: a list has one for each entry. */
-	out = put_digits(out, (unsigned)(tm.tm_year + 1900), 4);
-	*out++ = '-';
-	out = put_digits(out, (unsigned)(tm.tm_mon + 1), 2);
-	*out++ = '-';
-	out = put_digits(out, (unsigned)tm.tm_mday, 2);
-	*out++ = 'T';
-	out = put_digits(out, (unsigned)tm.tm_hour, 2);
-	*out++ = ':';
-	out = put_digits(out, (unsigned)tm.tm_min, 2);
-	*out++ = ':';
-	out = put_digits(out, (unsigned)tm.tm_sec, 2);
-	*out++ = '.';
-	out = put_digits(out, (unsigned)ms, 3);
-	*out++ = 'Z';
-	*out = '\0';
+	memcpy(out, form, sizeof(form));
+	put_digits(out, (unsigned)(tm.tm_year + 1900), 4);
+	put_digits(out + 5, (unsigned)(tm.tm_mon + 1), 2);
+	put_digits(out + 8, (unsigned)tm.tm_mday, 2);
+	put_digits(out + 11, (unsigned)tm.tm_hour, 2);
+	put_digits(out + 14, (unsigned)tm.tm_min, 2);
+	put_digits(out + 17, (unsigned)tm.tm_sec, 2);
+	put_digits(out + 20, (unsigned)ms, 3);
 }
 
 int clock_left_ms(int64_t deadline_ms)

@@ -81,12 +81,12 @@ static void put_name(struct listing *l, const struct fs_record *rec)
 {
 	const char *slash = strrchr(rec->path, '/');
 	const char *name = slash != NULL ? slash + 1 : rec->path;
-	OWN(buf_free) struct buf full = BUF_INIT(3 * FS_CALL_PATH_MAX);
+	size_t base = l->base.len;
 
-	buf_add(&full, buf_str(&l->base), l->base.len);
-	buf_add(&full, rec->path, rec->path_len);
 	json_out_text(&l->o, "name", name);
-	json_out_text(&l->o, "absolutePath", buf_str(&full));
+	buf_add(&l->base, rec->path, rec->path_len);
+	json_out_textn(&l->o, "absolutePath", buf_str(&l->base), l->base.len);
+	l->base.len = base;
 	json_out_text(&l->o, "relativePath", rec->path);
 	/* Text cannot hold every name; these are its bytes. */
 	if (!utf8_ok(rec->path, rec->path_len))
@@ -245,7 +245,7 @@ enum err file_list(struct request *rq, struct errinfo *e)
 {
 	OWN(fs_call_close) struct fs_call c = FS_CALL_INIT;
 	OWN(listing_free)
-	struct listing l = {.base = BUF_INIT(2 * FS_CALL_PATH_MAX),
+	struct listing l = {.base = BUF_INIT(3 * FS_CALL_PATH_MAX),
 			    .last = BUF_INIT(FS_RECORD_MAX)};
 	struct list_in in = {.limit = LIST_MAX};
 	char max[24], after[CURSOR_MAX + 1];

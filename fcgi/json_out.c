@@ -1,5 +1,6 @@
 #include <json-c/json.h>
 #include <sodium.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,9 @@
 #include "fcgi/json_out.h"
 #include "fcgi/json_text.h"
 #include "fcgi/utf8.h"
+
+#define SHORT_MAX 128
+#define DIGITS_MAX 20
 
 void json_out_init(struct json_out *o, size_t max_bytes)
 {
@@ -19,8 +23,34 @@ void json_out_free(struct json_out *o)
 		buf_free(&o->b);
 }
 
+/* Keys, words, most names: text that is short and plain. True: it was put. */
+static bool json_out_short(struct buf *b, const char *p, size_t n)
+{
+	char *to;
+
+	if (n > SHORT_MAX)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)p[i];
+
+		if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
+			return false;
+	}
+	to = buf_space(b, n + 2);
+	if (to == NULL)
+		return true;
+	to[0] = '"';
+	if (n > 0)
+		memcpy(to + 1, p, n);
+	to[n + 1] = '"';
+	buf_grow(b, n + 2);
+	return true;
+}
+
 static void json_out_string(struct buf *b, const char *p, size_t n)
 {
+	if (json_out_short(b, p, n))
+		return;
 	buf_addc(b, '"');
 	if (utf8_ok(p, n)) {
 		json_text_escape(b, p, n);
@@ -117,8 +147,18 @@ void json_out_base64(struct json_out *o, const char *key, const void *p,
 
 void json_out_int(struct json_out *o, const char *key, int64_t v)
 {
+	char text[DIGITS_MAX + 1];
+	char *at = text + sizeof(text);
+	uint64_t left = v < 0 ? -(uint64_t)v : (uint64_t)v;
+
 	json_out_key(o, key);
-	buf_addf(&o->b, "%lld", (long long)v);
+	do {
+		*--at = (char)('0' + left % 10);
+		left /= 10;
+	} while (left > 0);
+	if (v < 0)
+		*--at = '-';
+	buf_add(&o->b, at, (size_t)(text + sizeof(text) - at));
 }
 
 void json_out_bool(struct json_out *o, const char *key, bool v)
