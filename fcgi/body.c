@@ -10,6 +10,7 @@
 #include "base/own.h"
 #include "fcgi/accept.h"
 #include "fcgi/body.h"
+#include "fcgi/bulk.h"
 #include "fcgi/share.h"
 
 #define BODY_STEP (64 * KIB)
@@ -126,8 +127,10 @@ enum err body_all(struct request *rq, struct buf *out, struct errinfo *e)
 	int64_t length = body_length(rq);
 
 	/* Reserve at once what was announced, if it is allowed. */
-	if (length > 0 && length <= (int64_t)rq->route->body_max_bytes)
-		(void)buf_space(out, (size_t)length);
+	if (length > 0 && length <= (int64_t)rq->route->body_max_bytes) {
+		bulk_take(out, (size_t)length);
+		(void)buf_space(out, (size_t)length + BODY_STEP);
+	}
 	for (;;) {
 		size_t got = 0;
 		void *to = buf_space(out, BODY_STEP);
@@ -170,7 +173,7 @@ static enum err body_refused(struct request *rq, const struct errinfo *why,
 enum err body_json(struct request *rq, const struct json_field *fields,
 		   size_t n, void *out, struct errinfo *e)
 {
-	OWN(buf_free)
+	OWN(bulk_give)
 	struct buf b = BUF_INIT(rq->route->body_max_bytes + 2 * BODY_STEP);
 	struct errinfo why = {0};
 	enum err r = body_all(rq, &b, e);

@@ -6,6 +6,7 @@
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/body.h"
+#include "fcgi/bulk.h"
 #include "fcgi/file_body.h"
 #include "fcgi/file_mime.h"
 #include "fcgi/json_text.h"
@@ -95,8 +96,9 @@ static enum err read_whole(struct fs_call *c, struct buf *b, struct errinfo *e)
 	r = share_wait(c->d.rq, (size_t)c->head.payload, e);
 	if (r != ERR_NONE)
 		return r;
+	bulk_take(b, (size_t)c->head.payload);
 	if (c->head.payload > 0 &&
-	    buf_space(b, (size_t)c->head.payload) == NULL)
+	    buf_space(b, (size_t)c->head.payload + READ_STEP) == NULL)
 		return err_set(e, ERR_NOMEM, 0, "file");
 	direct_widen(&c->d, (size_t)c->head.payload);
 	while (r == ERR_NONE && got > 0) {
@@ -203,7 +205,7 @@ static enum err read_answer(struct request *rq, const char *path,
 enum err file_read(struct request *rq, struct errinfo *e)
 {
 	OWN(fs_call_close) struct fs_call c = FS_CALL_INIT;
-	OWN(buf_free) struct buf b = BUF_INIT(READ_MAX + 2 * READ_STEP);
+	OWN(bulk_give) struct buf b = BUF_INIT(READ_MAX + 2 * READ_STEP);
 	struct read_in in = {0};
 	enum wanted want;
 	const char *argv[] = {"read", NULL, "0", "0", READ_MAX_TEXT};

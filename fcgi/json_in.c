@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "fcgi/bulk.h"
 #include "fcgi/json_in.h"
 #include "fcgi/json_text.h"
 #include "fcgi/utf8.h"
@@ -487,7 +488,7 @@ void json_in_free(struct json_in *in)
 	for (size_t i = 0; i < in->nowned; i++)
 		free(in->owned[i]);
 	free(in->owned);
-	free(in->body);
+	bulk_give(&in->body);
 	*in = (struct json_in){0};
 }
 

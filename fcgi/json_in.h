@@ -61,7 +61,7 @@ struct json_in {
 	struct json_object *root;
 	size_t values_max; /* 0: JSON_IN_VALUES_MAX */
 	const char *lift;  /* a member that may be a long text, or NULL */
-	char *body;        /* the text, if there is something lifted in it */
+	struct buf body;   /* the text, if there is something lifted in it */
 	struct json_blob lifted;
 	char **owned; /* decoded base64 */
 	size_t nowned;

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "base/own.h"
 #include "fcgi/json_in.h"
 #include "fcgi/json_text.h"
 
@@ -101,11 +100,12 @@ enum err json_in_lift(struct json_in *in, struct buf *body, struct buf *rest,
 	buf_add(rest, body->data + to + 1, body->len - to - 1);
 	if (!buf_ok(rest))
 		return err_set(e, ERR_NOMEM, 0, "json");
-	in->body = STEAL(body->data);
+	in->body = *body;
 	*body = (struct buf)BUF_INIT(body->max_bytes);
-	in->lifted = (struct json_blob){.p = in->body + from, .n = to - from};
-	if (!json_text_decode(in->body + from, &in->lifted.n))
+	in->lifted = (struct json_blob){.p = in->body.data + from,
+					.n = to - from};
+	if (!json_text_decode(in->body.data + from, &in->lifted.n))
 		return err_set(e, ERR_ARG, 0, "escape");
-	in->body[from + in->lifted.n] = '\0';
+	in->body.data[from + in->lifted.n] = '\0';
 	return ERR_NONE;
 }

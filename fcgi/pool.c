@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fcgi/accept.h"
+#include "fcgi/bulk.h"
 #include "fcgi/pool.h"
 #include "fcgi/share.h"
 #include "fcgi/store_pool.h"
@@ -134,6 +135,7 @@ void pool_rest(struct request *rq)
 	    atomic_compare_exchange_strong(&trimmed_ms, &last, now)) {
 		atomic_store(&rests, 0);
 		store_pool_rest();
+		bulk_rest();
 		malloc_trim(0);
 	}
 	pool_out_rest(rq);
@@ -158,6 +160,7 @@ static void *pool_thread(void *arg)
 	pthread_mutex_unlock(&pool.lock);
 	if (quiet) { /* what a burst has left behind */
 		store_pool_rest();
+		bulk_rest();
 		malloc_trim(0);
 	}
 	return NULL;
