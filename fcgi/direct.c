@@ -13,7 +13,8 @@
 #define RING_BYTES 16384U
 #define END_WAIT_MS 5000
 #define PIPE_USUAL (64U << 10)
-#define PIPE_MAX (1U << 20)
+#define PIPE_IN_MAX (256U << 10)
+#define PIPE_OUT_MAX (1U << 20) /* of a file's own pages, mostly */
 #define SOON_MS 200 /* who waits longer is none of the quick calls */
 
 struct pipe {
@@ -78,15 +79,21 @@ enum err direct_start(struct request *rq, struct keeper_start *s,
 	return ERR_NONE;
 }
 
-void direct_widen(const struct direct *d, size_t n)
+static void widen(int fd, size_t n, size_t most)
 {
-	int size = (int)(n < PIPE_MAX ? n : PIPE_MAX);
-
-	if (n <= PIPE_USUAL)
-		return;
-	if ((d->in >= 0 && fcntl(d->in, F_SETPIPE_SZ, size) < 0) ||
-	    fcntl(d->out, F_SETPIPE_SZ, size) < 0)
+	if (n > PIPE_USUAL && fd >= 0 &&
+	    fcntl(fd, F_SETPIPE_SZ, (int)(n < most ? n : most)) < 0)
 		log_line(LOG_DEBUG, "small pipes");
+}
+
+void direct_widen_in(const struct direct *d, size_t n)
+{
+	widen(d->in, n, PIPE_IN_MAX);
+}
+
+void direct_widen_out(const struct direct *d, size_t n)
+{
+	widen(d->out, n, PIPE_OUT_MAX);
 }
 
 /* Wait until ${fd} is ready; the client may leave meanwhile. */

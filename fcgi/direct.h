@@ -33,11 +33,13 @@ FALLIBLE enum err direct_start(struct request *rq, struct keeper_start *s,
 			       struct direct *d, struct errinfo *e);
 
 /**
- * direct_widen(d, n):
- * ${n} bytes are to come or go: make the pipes hold more at once, if the
- * system lets us; it only saves turns.
+ * direct_widen_in(d, n), direct_widen_out(d, n):
+ * ${n} bytes are to go to it, or to come: make that pipe hold more at once, if
+ * the system lets us; it only saves turns. (All of ours together hold 64 MiB;
+ * then new ones hold very little.)
  */
-void direct_widen(const struct direct *d, size_t n);
+void direct_widen_in(const struct direct *d, size_t n);
+void direct_widen_out(const struct direct *d, size_t n);
 
 /**
  * direct_put(d, p, n, e):

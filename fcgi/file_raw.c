@@ -78,7 +78,7 @@ enum err file_raw_feed(struct request *rq, struct fs_call *c, struct errinfo *e)
 	size_t got = 1;
 	enum err r = p != NULL ? ERR_NONE : err_set(e, ERR_NOMEM, 0, "body");
 
-	direct_widen(&c->d, (size_t)body_length(rq));
+	direct_widen_in(&c->d, (size_t)body_length(rq));
 	if (r == ERR_NONE && (size_t)body_length(rq) > FEED_BYTES) {
 		route_park(rq);
 		r = pool_long(rq, e);

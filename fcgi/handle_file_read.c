@@ -100,7 +100,7 @@ static enum err read_whole(struct fs_call *c, struct buf *b, struct errinfo *e)
 	if (c->head.payload > 0 &&
 	    buf_space(b, (size_t)c->head.payload + READ_STEP) == NULL)
 		return err_set(e, ERR_NOMEM, 0, "file");
-	direct_widen(&c->d, (size_t)c->head.payload);
+	direct_widen_out(&c->d, (size_t)c->head.payload);
 	while (r == ERR_NONE && got > 0) {
 		void *p = buf_space(b, READ_STEP);
 

@@ -31,7 +31,7 @@ static enum err write_put(struct request *rq, struct fs_call *c,
 
 	if (r != ERR_NONE)
 		return r;
-	direct_widen(&c->d, bytes->n);
+	direct_widen_in(&c->d, bytes->n);
 	r = fs_call_put(c, bytes->p, bytes->n, e);
 	if (r == ERR_NONE)
 		r = fs_call_put_end(c, e);

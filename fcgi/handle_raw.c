@@ -79,7 +79,7 @@ static enum err raw_send(struct request *rq, struct fs_call *c,
 			      (unsigned long long)size);
 	if (rq->method != METHOD_HEAD && n > 0) {
 		r = raw_ask(c, at, n, e);
-		direct_widen(&c->d, n);
+		direct_widen_out(&c->d, n);
 		if (r == ERR_NONE && n > LOOK_BYTES)
 			r = pool_long(rq, e);
 	}
