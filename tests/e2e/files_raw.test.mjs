@@ -230,7 +230,7 @@ test('small pieces are added to a large file without sending it again', limit,
 		const before = await inode();
 		const sizes = await Promise.all(pieces.map(async (piece) =>
 			(await put(sandbox, 'a?append', piece)).json.size));
-		assert.equal(new Set(sizes).size, pieces.length);
+		assert.equal(Math.max(...sizes), head.length + 64 * 4096);
 		assert.equal(await inode(), before);
 		const { bytes } = await get(sandbox, 'a');
 		assert.equal(sha(bytes.subarray(0, head.length)), sha(head));
