@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fs from 'node:fs';
 import path from 'node:path';
-import { Kernel, sleep, value } from './harness.mjs';
+import { Kernel, sleep, spin, value } from './harness.mjs';
 
 const text = (run) => value(run)?.['text/plain'];
 
@@ -224,6 +224,41 @@ for (const language of ['javascript', 'typescript'])
 			assert.equal(text(await good('require("node:fs")' +
 				'.readFileSync(0, "utf8")')), "''");
 		});
+
+		/* what is cut while it loads Node takes for loaded, and empty */
+		it('leaves none of Node\'s modules half loaded', async () => {
+			for (const name of ['http2', 'repl', 'test', 'cluster', 'wasi',
+				'readline/promises', 'https', 'dgram']) {
+				const going = kernel.run(`require("node:${name}")`);
+				await sleep(1);
+				spin(Math.random() * 3);
+				kernel.interrupt();
+				await going;
+				const run = await kernel.run(
+					`Object.keys(require("node:${name}")).length > 0`);
+				assert.equal(value(run)?.['text/plain'], 'true', name);
+			}
+		});
+
+		it('shows no frames of its own, wherever an error is shown',
+			async () => {
+				const { error } = await kernel.run(
+					'async function f() { await null; null.x; }\nawait f()');
+				assert.deepEqual(error.traceback.slice(1).map((line) =>
+					line.replace(/\d+\.[jt]s:.*/, '')),
+				['    at f (cell', '    at async cell']);
+				for (const code of ['console.log(new Error("x").stack)',
+					'console.log(new Error("x"))',
+					'await new Promise((done) => setTimeout(() => ' +
+					'done(console.log(new Error("x"))), 1))']) {
+					const { stdout } = await kernel.run(code);
+					assert.match(stdout, /^Error: x\n {4}at .*cell\d+/);
+					assert.doesNotMatch(stdout, /kernel|node:internal/);
+				}
+				const run = await kernel.run('new Error("x")');
+				assert.match(value(run)['text/plain'],
+					/^Error: x\n {4}at cell\d+\.[jt]s:1:1$/);
+			});
 
 		it('lets nothing of an interrupted cell into the next', async () => {
 			const going = kernel.run('for (;;) { await new Promise((r) => ' +

@@ -246,6 +246,13 @@ describe('python', { timeout: 240_000 }, () => {
 	});
 
 	describe('tables', () => {
+		it('may have a style, which is HTML', async () => {
+			const run = await good('import pandas as pd\n' +
+				'pd.DataFrame({"v": [1, 2]}).style.highlight_max()');
+			assert.match(run.results[0].mime['text/html'],
+				/background-color: yellow[^]*<table/);
+		});
+
 		it('are text, HTML and data', async () => {
 			const run = await good('import pandas as pd\n' +
 				'pd.DataFrame({"a": [1, None], "t": pd.to_datetime(' +

@@ -252,6 +252,20 @@ describe('charts', { timeout: 240_000 }, () => {
 			each.elements[0].points), [[[0, 1], [1, 2]], [[0, 3], [1, 4]]]);
 	});
 
+	it('have ticks as one reads them, not as mathtext', async () => {
+		const labels = (axis) => axis.ticks.map((each) => each.label);
+		const log = await chart('plt.semilogy([1, 2], [0.001, 100]); ' +
+			'plt.xticks([1, 2], [r"$\\alpha_1$", r"$\\frac{\\pi}{2}$ rad"])');
+		assert.deepEqual(labels(log.x), ['\u03b1\u2081', '\u03c0/2 rad']);
+		assert.deepEqual(labels(log.y).filter((each) => /^10[²⁰]$/.test(each)),
+			['10⁰', '10²']);
+		assert.ok(labels(log.y).includes('10⁻³'), labels(log.y).join());
+		/* what has no such characters */
+		const odd = await chart('plt.plot([1, 2]); ' +
+			'plt.xticks([0, 1], ["$x_{ab}$", "5"])');
+		assert.deepEqual(labels(odd.x), ['$x_{ab}$', '5']);
+	});
+
 	it('that cannot be read leave the picture and the output', async () => {
 		const run = await kernel.run('class Odd(float):\n' +
 			' def __float__(self): raise ValueError("no")\n' +
@@ -282,6 +296,7 @@ describe('IPython', { timeout: 240_000 }, () => {
 		await good('5');
 		const run = await good('%who');
 		assert.match(run.stdout, /before/);
+		assert.doesNotMatch(run.stdout, /\b(In|Out|get_ipython)\b/);
 		assert.equal(text(await good('before + _')), '6');
 		assert.equal((await good('1')).done.execution_count, 5);
 	});

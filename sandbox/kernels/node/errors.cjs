@@ -6,6 +6,7 @@ const { clean } = require('./jsonable.cjs');
 
 const CELL = /\bcell\d+\.[jt]s\b/;
 const OURS = [__dirname, 'at Session.post (node:inspector', '(evalmachine.'];
+const INNER = /\(?(?:node:|native )/;
 
 /* Maps a stack's positions in stripped TypeScript back: set by strip(). */
 const maps = new Map();
@@ -71,6 +72,32 @@ function stackOf(error) {
 	return lines.map(clean);
 }
 
+/*
+ * A stack without the kernel's frames and what Node does for them, also where
+ * the tenant prints it: what is below them are only awaits of the cell's.
+ */
+function trace(error, sites) {
+	const frames = sites.map(String);
+	const ours = frames.findIndex((each) => each.includes(__dirname));
+	let end = ours < 0 ? frames.length : ours;
+	while (ours > 0 && end > 0 && INNER.test(frames[end - 1]))
+		end--;
+	const kept = frames.slice(0, end).concat(ours < 0 ? [] :
+		frames.slice(ours).filter((each) => each.startsWith('async ') &&
+			!each.includes(__dirname)));
+	let head = 'Error';
+	try {
+		head = Error.prototype.toString.call(error);
+	} catch {
+		/* its name or message cannot be had */
+	}
+	return [head, ...kept.map((each) => `    at ${each}`)].join('\n');
+}
+
+function install() {
+	Error.prepareStackTrace = trace;
+}
+
 /* The stack without the kernel's own frames at its end. */
 function tenantsPart(lines) {
 	const last = lines.findLastIndex((line) => CELL.test(line));
@@ -91,4 +118,4 @@ function mapped(line) {
 		});
 }
 
-module.exports = { from, placed, interrupted, describe, maps };
+module.exports = { install, from, placed, interrupted, describe, maps };

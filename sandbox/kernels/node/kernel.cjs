@@ -37,6 +37,7 @@ class Kernel {
 		this.early = false;
 		this.link = null;
 		stdio.install();
+		errors.install();
 		scope.install(this);
 		timers.install(this);
 		process.on('uncaughtException', (error) => this.report(error));

@@ -77,9 +77,13 @@ class Link {
 		});
 	}
 
+	/* A part of a frame would be the end of this kernel. */
 	write(whole) {
 		try {
-			writeAll(this.fd, whole);
+			if (!stop.write)
+				writeAll(this.fd, whole);
+			else if (!stop.write(this.fd, whole))
+				process.reallyExit(0);
 		} catch {
 			process.reallyExit(0);
 		}

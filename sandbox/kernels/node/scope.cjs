@@ -9,6 +9,7 @@ const Module = require('node:module');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { makeDisplay } = require('./display.cjs');
+const stop = require('./stop.cjs');
 
 let here = null;
 
@@ -54,12 +55,36 @@ function pick(loaded, each, name) {
 
 async function dynamic(name, options) {
 	const text = String(name);
+	if (Module.isBuiltin(text))
+		Module._load(text);
 	const type = (options?.with ?? options?.assert)?.type;
 	if (type === 'json' || /\.json$/.test(text)) {
 		const file = current().require.resolve(text);
 		return { default: JSON.parse(fs.readFileSync(file, 'utf8')) };
 	}
 	return current().load(text);
+}
+
+/*
+ * Node's own modules are loaded as a whole: one that an interrupt leaves half
+ * loaded is never loaded again. So are those that it loads at their first use.
+ */
+function keepWhole() {
+	const load = Module._load;
+
+	Module._load = function (name, ...rest) {
+		return Module.isBuiltin(name) ?
+			stop.held(() => load.call(this, name, ...rest)) :
+			load.call(this, name, ...rest);
+	};
+	void fs.promises;
+	void globalThis.crypto;
+}
+
+/* The same for the rest of the latter, which takes time; in a zygote. */
+function loadLazy() {
+	for (const name of ['Blob', 'ReadableStream', 'Response'])
+		void globalThis[name];
 }
 
 const meta = {
@@ -79,6 +104,7 @@ const meta = {
 };
 
 function install(kernel) {
+	keepWhole();
 	const hidden = {
 		__warren: { load, dynamic, meta,
 			hold: (value) => {
@@ -104,4 +130,4 @@ function install(kernel) {
 		});
 }
 
-module.exports = { install };
+module.exports = { install, loadLazy };

@@ -49,13 +49,12 @@ static struct {
 enum word {
 	WORD_HELD,    /* > 0: no termination now */
 	WORD_PENDING, /* a SIGINT came that nobody has seen to */
+	WORD_ASKED,   /* termination was asked for, and may come later */
 	WORDS
 };
 
 static int32_t words[WORDS];
-/* The main thread's: in a guarded call; termination was asked for. */
-static int depth;
-static bool asked;
+static int depth; /* the main thread's: in a guarded call */
 static atomic_bool forced;
 static struct isolate *isolate;
 static sem_t came;
@@ -73,20 +72,21 @@ static void word_set(enum word w, int32_t v)
 
 /* ---- on the main thread, while JavaScript runs ---- */
 
-/* It comes at V8's next look, which may be after what was meant to end. */
+/* It comes at V8's next look, which may be after what was meant to end, and in
+ * the middle of what must not be cut: that takes it back first. */
 static void ask(void)
 {
-	asked = true;
+	word_set(WORD_ASKED, 1);
 	v8.terminate(isolate);
 }
 
 static bool take_back(void)
 {
-	bool was = asked;
+	bool was = word(WORD_ASKED) != 0;
 
-	if (asked)
+	if (was)
 		v8.cancel(isolate);
-	asked = false;
+	word_set(WORD_ASKED, 0);
 	return was;
 }
 
@@ -255,6 +255,40 @@ static napi_value call(napi_env env, napi_callback_info info)
 	return v;
 }
 
+/* spare(): no termination now; PENDING says that one is still due. */
+static napi_value spare(napi_env env, napi_callback_info info)
+{
+	(void)env;
+	(void)info;
+	take_back();
+	return NULL;
+}
+
+/* write(fd, buffer): all of it, or false. Nothing cuts it, waits and all. */
+static napi_value write_all(napi_env env, napi_callback_info info)
+{
+	napi_value args[2] = {NULL, NULL}, v = NULL;
+	struct pollfd p = {.fd = -1, .events = POLLOUT};
+	size_t argc = 2, n = 0, at = 0;
+	void *data = NULL;
+
+	napi_get_cb_info(env, info, &argc, args, NULL, NULL);
+	napi_get_value_int32(env, args[0], &p.fd);
+	napi_get_buffer_info(env, args[1], &data, &n);
+	while (at < n) {
+		ssize_t m = write(p.fd, (const char *)data + at, n - at);
+
+		if (m > 0)
+			at += (size_t)m;
+		else if (m < 0 && errno == EAGAIN)
+			poll(&p, 1, -1);
+		else if (m == 0 || errno != EINTR)
+			break;
+	}
+	napi_get_boolean(env, at == n, &v);
+	return v;
+}
+
 /* readable(fd): whether something can be read from it now. */
 static napi_value readable(napi_env env, napi_callback_info info)
 {
@@ -344,6 +378,8 @@ NAPI_MODULE_INIT()
 	    {"readable", NULL, readable, NULL, NULL, NULL, napi_default, NULL},
 	    {"input", NULL, input, NULL, NULL, NULL, napi_default, NULL},
 	    {"stop", NULL, stop, NULL, NULL, NULL, napi_default, NULL},
+	    {"spare", NULL, spare, NULL, NULL, NULL, napi_default, NULL},
+	    {"write", NULL, write_all, NULL, NULL, NULL, napi_default, NULL},
 	};
 	napi_value buffer = NULL, view = NULL;
 

@@ -7,7 +7,7 @@
 const vm = require('node:vm');
 
 const native = load();
-const HELD = 0, PENDING = 1;
+const HELD = 0, PENDING = 1, ASKED = 2;
 const { words } = native;
 
 /* The addon is for glibc; elsewhere Node's own watch is what there is. */
@@ -15,9 +15,9 @@ function load() {
 	try {
 		return require('./warren_stop.node');
 	} catch {
-		return { words: new Int32Array(2), watch: () => false,
-			arm() {}, stop() {}, call: watched, readable: () => true,
-			input: noInput };
+		return { words: new Int32Array(3), watch: () => false,
+			arm() {}, stop() {}, spare() {}, call: watched,
+			readable: () => true, input: noInput, write: null };
 	}
 }
 
@@ -46,6 +46,8 @@ function watched(fn) {
 /* fn() without an interrupt in it; one that came meanwhile follows it. */
 function held(fn) {
 	words[HELD]++;
+	if (words[ASKED]) /* it would come in the midst of fn */
+		native.spare();
 	try {
 		return fn();
 	} finally {
@@ -104,5 +106,6 @@ function watch(fn) {
 		process.on('SIGINT', fn);
 }
 
-module.exports = { arm: native.arm, input: native.input, readable: native.readable, guard,
-	held, pending, take, watch };
+module.exports = { arm: native.arm, input: native.input,
+	readable: native.readable, write: native.write, guard, held, pending,
+	take, watch };

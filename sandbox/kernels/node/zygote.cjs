@@ -15,10 +15,12 @@ const fs = require('node:fs');
 const { Kernel } = require('./kernel.cjs');
 const enter = require('./warren_enter.node');
 const begin = require('./begin.cjs');
+const scope = require('./scope.cjs');
 const selftest = require('./selftest.cjs');
 
 /* What code that is always run leaves in V8's caches is shared. */
 async function rehearse(kernel) {
+	scope.loadLazy();
 	require('./typescript.cjs').strip('1 + 1', 'cell0.ts');
 	require('./imports.cjs').rewrite('import("node:fs")', 'cell0.js');
 	await kernel.rehearse(['1 + 1', 'console.log("x")', '({ a: [1] })',

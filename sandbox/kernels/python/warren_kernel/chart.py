@@ -11,6 +11,7 @@ from matplotlib import dates as mdates
 from matplotlib.category import StrCategoryConverter
 from matplotlib.ticker import FixedFormatter, FuncFormatter
 
+from . import mathtext
 from .jsonable import loose
 
 VERSION = 1
@@ -127,7 +128,8 @@ def _axis(axes, axis):
     texts = axis.get_major_formatter().format_ticks(locations)
     return {"label": loose(label), "unit": unit and loose(unit.group(1)),
             "scale": _scale(axes, axis),
-            "ticks": [{"value": value, "label": loose(str(text))}
+            "ticks": [{"value": value,
+                       "label": loose(mathtext.plain(str(text)))}
                       for value, text
                       in zip(_values(axes, axis, locations), texts)]}
 

@@ -107,7 +107,7 @@ def _make(shell, base):
     history.input_hist_parsed = history.input_hist_raw = shell.inputs
     history.output_hist = shell.outputs
     for name in shell.hidden:
-        ipython.user_ns_hidden.setdefault(name, shell.ns.get(name))
+        ipython.user_ns_hidden[name] = shell.ns.get(name)
     _replace_display(shell, ipython, Publisher)
     return ipython
 
