@@ -75,6 +75,7 @@ struct broker_req {
 	uint64_t file_bytes; /* of one file; 0: no limit */
 	uint64_t tmp_bytes;  /* /tmp, and as much /dev/shm; 0: a quarter of
 				the memory each */
+	uint64_t flow;       /* START: a number of its tenant; any */
 	struct broker_cidr cidrs[BROKER_CIDRS_MAX];
 };
 
@@ -98,8 +99,8 @@ struct broker_denials {
 	} of[BROKER_DENIALS_MAX];     /* by enum broker_denial */
 };
 
-_Static_assert(BROKER_REQ_SHORT == 144, "fixed size");
-_Static_assert(sizeof(struct broker_req) == 656, "fixed size");
+_Static_assert(BROKER_REQ_SHORT == 152, "fixed size");
+_Static_assert(sizeof(struct broker_req) == 664, "fixed size");
 _Static_assert(sizeof(struct broker_reply) == 24, "fixed size");
 _Static_assert(sizeof(struct broker_denials) == 280, "fixed size");
 _Static_assert((int)BROKER_DENIAL_COUNT <= BROKER_DENIALS_MAX, "room");

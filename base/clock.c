@@ -17,6 +17,14 @@ int64_t clock_mono_ms(void)
 	return clock_read_ms(CLOCK_MONOTONIC);
 }
 
+int64_t clock_mono_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 int64_t clock_unix_ms(void)
 {
 	return clock_read_ms(CLOCK_REALTIME);

@@ -10,6 +10,9 @@
 /** clock_mono_ms(): Monotonic milliseconds, for deadlines only. */
 int64_t clock_mono_ms(void);
 
+/** clock_mono_us(): Monotonic microseconds, to tell how long things take. */
+int64_t clock_mono_us(void);
+
 /** clock_unix_ms(): Milliseconds since 1970, for what is stored. */
 int64_t clock_unix_ms(void);
 

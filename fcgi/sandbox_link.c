@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <poll.h>
+#include <sodium.h>
 #include <string.h>
 #include <time.h>
 
@@ -135,14 +136,6 @@ bool link_runs(const struct request *rq, const char *id)
 
 /* ---- the way into it ---- */
 
-static int64_t link_now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 /* The row was deleted while its sandbox started: it must not go on. */
 static enum err link_undo(struct request *rq, struct errinfo *e)
 {
@@ -162,6 +155,18 @@ static bool link_no_image(enum err r, const struct errinfo *e)
 	return r == ERR_NOT_FOUND && e->sys == 0;
 }
 
+/* A number of the tenant: its sandboxes take turns with others'. */
+static uint64_t link_flow(const char *tenant)
+{
+	unsigned char hash[crypto_generichash_BYTES_MIN];
+	uint64_t n;
+
+	crypto_generichash(hash, sizeof(hash), (const unsigned char *)tenant,
+			   strlen(tenant), NULL, 0);
+	memcpy(&n, hash, sizeof(n));
+	return n;
+}
+
 /* One that is just ending, or a broker that is: a moment later it can be. */
 static enum err link_ask_start(struct request *rq, struct errinfo *e)
 {
@@ -177,6 +182,7 @@ static enum err link_ask_start(struct request *rq, struct errinfo *e)
 		memcpy(req.id, s->id, sizeof(s->id));
 		memcpy(req.image, s->image, strnlen(s->image, BROKER_NAME_MAX));
 		sandbox_limit_start(s, &req);
+		req.flow = link_flow(rq->auth.tenant);
 		r = broker_call(rq->worker->run_dir, &req, deadline, e);
 		if ((r != ERR_STATE && r != ERR_NOT_FOUND && r != ERR_PEER) ||
 		    link_no_image(r, e) || clock_mono_ms() > again_until ||
@@ -199,14 +205,14 @@ static const char *link_start_text(enum err r, const struct errinfo *why)
 static enum err link_boot(struct request *rq, struct errinfo *e)
 {
 	const struct ctl_sandbox *s = &rq->sandbox;
-	int64_t from = link_now_us();
+	int64_t from = clock_mono_us();
 	struct errinfo why = {0};
 	enum err r = pool_long(rq, e); /* a burst of starts has to queue */
 
 	if (r != ERR_NONE)
 		return r;
 	r = link_ask_start(rq, &why);
-	rq->start_us += link_now_us() - from;
+	rq->start_us += clock_mono_us() - from;
 	if (link_no_image(r, &why))
 		return err_http_fail(rq, e, HTTP_IMAGE_NOT_FOUND,
 				     "The sandbox' image %s is not there any "

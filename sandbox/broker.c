@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,6 +110,16 @@ static enum err open_parts(struct broker *b, int *programs, struct errinfo *e)
 	return r;
 }
 
+/* That we may run on. */
+static int processors(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 1;
+	return CPU_COUNT(&set);
+}
+
 enum err broker_open(struct broker *b, const struct broker_conf *conf,
 		     struct errinfo *e)
 {
@@ -138,6 +149,7 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 		return r;
 	b->trash = (struct trash){.broker = b};
 	maker_init(b);
+	flows_init(&b->flows, processors());
 	disk_root_open(&b->disks, b->sandboxes, b->images,
 		       conf->disk_overcommit);
 	r = net_open(&b->net, b, e);
@@ -182,6 +194,7 @@ void broker_run(struct broker *b)
 	       clock_left_ms(deadline) > 0)
 		loop_step(&b->loop, 50);
 	loop_timer_del(&b->loop, &b->refill);
+	loop_timer_del(&b->loop, &b->turns);
 	net_close(&b->net);
 	maker_stop(b);
 	while (b->keepers.nready > 0)
@@ -190,5 +203,6 @@ void broker_run(struct broker *b)
 	disk_root_close(&b->disks);
 	cgroup_root_close(&b->cgroups, b->instance);
 	filter_free(&b->filter);
+	flows_close(&b->flows);
 	loop_close(&b->loop);
 }

@@ -14,6 +14,7 @@
 #include "sandbox/cgroup.h"
 #include "sandbox/disk.h"
 #include "sandbox/filter.h"
+#include "sandbox/flow.h"
 #include "sandbox/keeper_seat.h"
 #include "sandbox/maker.h"
 #include "sandbox/net.h"
@@ -73,6 +74,8 @@ struct broker {
 	int last_ender; /* of them; see maker_release() */
 	struct keeper_pool keepers;
 	struct loop_timer refill;
+	struct flows flows;
+	struct loop_timer turns;
 	struct filter filter;
 	struct live *lives;
 	struct peer *peers;

@@ -67,12 +67,16 @@ void live_answer_starts(struct live *l, enum err code, uint32_t step)
 	}
 }
 
-struct live *live_new(struct broker *b, const char *id)
+struct live *live_new(struct broker *b, const char *id, uint64_t flow)
 {
 	struct live *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
 		return NULL;
+	if (!flow_join(&b->flows, &l->turn, flow)) {
+		free(l);
+		return NULL;
+	}
 	l->broker = b;
 	l->init = (struct spawn_child)SPAWN_CHILD_NONE;
 	l->keeper_pidfd = -1;
@@ -85,6 +89,13 @@ struct live *live_new(struct broker *b, const char *id)
 	must(strlen(id) == ID_SANDBOX_LEN);
 	memcpy(l->id, id, sizeof(l->id));
 	return l;
+}
+
+void live_free(struct live *l)
+{
+	flow_leave(&l->broker->flows, &l->turn, clock_mono_us());
+	live_resume_soon(l->broker);
+	free(l);
 }
 
 /* Who lets a mount namespace go as the last one unmounts all of it, and that
@@ -191,6 +202,8 @@ static void on_report(void *arg, uint32_t events)
 	loop_timer_del(&b->loop, &l->timer);
 	maker_release(b, &l->tree, &none, false);
 	l->state = LIVE_RUNNING;
+	flow_done(&l->turn, clock_mono_us());
+	live_resume_soon(b);
 	live_answer_starts(l, ERR_NONE, SPAWN_OK);
 }
 

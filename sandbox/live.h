@@ -41,7 +41,7 @@ struct live {
 	struct spawn_report failure;
 	enum err refused; /* before there was any process */
 	bool destroy;     /* its files go too */
-	bool queued;      /* it starts when what it needs is made */
+	struct flow_item turn;
 	struct live_wait *waits;
 	struct live *next;
 };
@@ -58,9 +58,12 @@ struct live *live_find(struct broker *b, const char *id);
 FALLIBLE enum err live_start(struct broker *b, struct peer *peer,
 			     const struct broker_req *req, struct errinfo *e);
 
-/** live_resume(b): Go on with the starts that waited for a maker, the oldest
- * first, as far as there is what they need. */
+/** live_resume(b): Begin the starts that wait, each when it is its flow's turn
+ * (flow.h), as far as there is what they need. */
 void live_resume(struct broker *b);
+
+/** live_resume_soon(b): Likewise, when what is just done is done. */
+void live_resume_soon(struct broker *b);
 
 /** live_refusal_step(code, req): What a START that is refused with ${code}
  * is answered as its step. */
@@ -73,8 +76,12 @@ FALLIBLE enum err live_wait(struct live *l, struct peer *peer,
 /** live_forget_peer(b, peer): No waiting request is answered to it. */
 void live_forget_peer(struct broker *b, struct peer *peer);
 
-/** live_new(b, id): An empty one, not in any list; NULL without memory. */
-struct live *live_new(struct broker *b, const char *id);
+/** live_new(b, id, flow): An empty one, not in any list; NULL without
+ * memory. */
+struct live *live_new(struct broker *b, const char *id, uint64_t flow);
+
+/** live_free(l): It is in no list, and nobody waits for it. */
+void live_free(struct live *l);
 
 /** live_watch(l): See the ends of what it has started. */
 void live_watch(struct live *l);

@@ -19,6 +19,7 @@ struct note {
 	unsigned long long keeper_started;
 	int init;
 	unsigned long long init_started;
+	unsigned long long flow; /* 0: it is not told */
 };
 
 static bool note_read(struct broker *b, const char *id, struct note *n)
@@ -33,8 +34,10 @@ static bool note_read(struct broker *b, const char *id, struct note *n)
 	if (len <= 0)
 		return false;
 	text[len] = '\0';
-	return sscanf(text, "%u %d %llu %d %llu", &n->slot, &n->keeper,
-		      &n->keeper_started, &n->init, &n->init_started) == 5 &&
+	n->flow = 0;
+	return sscanf(text, "%u %d %llu %d %llu %llx", &n->slot, &n->keeper,
+		      &n->keeper_started, &n->init, &n->init_started,
+		      &n->flow) >= 5 &&
 	       n->slot < BERTH_SLOTS;
 }
 
@@ -45,7 +48,7 @@ static void adopt(struct broker *b, const char *id)
 
 	if (!note_read(b, id, &n))
 		return;
-	l = live_new(b, id);
+	l = live_new(b, id, n.flow);
 	must(l != NULL);
 	l->slot = n.slot;
 	net_slot_adopt(&b->net, n.slot);

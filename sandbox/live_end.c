@@ -61,7 +61,7 @@ static void live_clean(void *arg)
 	tell_failure(l);
 	live_unlink(l);
 	waits = oldest_first(l->waits);
-	free(l);
+	live_free(l);
 	while (waits != NULL) {
 		struct live_wait *w = waits;
 
@@ -77,11 +77,21 @@ void live_end_go_on(struct live *l)
 		live_clean(l);
 }
 
+/* What it takes counts, as a start's does. */
+static void end_begins(struct live *l)
+{
+	int64_t now_us = clock_mono_us();
+
+	l->state = LIVE_ENDING;
+	flow_done(&l->turn, now_us);
+	flow_begin(&l->turn, now_us);
+}
+
 void live_end(struct live *l)
 {
 	if (l->state == LIVE_ENDING)
 		return;
-	l->state = LIVE_ENDING;
+	end_begins(l);
 	loop_timer_del(&l->broker->loop, &l->timer);
 	loop_del(&l->broker->loop, &l->report_watch);
 	own_fd(&l->init.report);
@@ -107,7 +117,7 @@ static void on_keeper_limit(void *arg)
 
 void live_end_without_init(struct live *l)
 {
-	l->state = LIVE_ENDING;
+	end_begins(l);
 	cgroup_kill(&l->broker->cgroups, l->id);
 	loop_timer_set(&l->broker->loop, &l->timer,
 		       clock_mono_ms() + KEEPER_LIMIT_MS, on_keeper_limit, l);

@@ -113,11 +113,12 @@ void live_files_write(struct broker *b, const struct live *l)
 
 	snprintf(path, sizeof(path), "sandboxes/%s", l->id);
 	snprintf(temp, sizeof(temp), "sandboxes/.%s", l->id);
-	n = snprintf(text, sizeof(text), "%u %d %llu %d %llu\n", l->slot,
+	n = snprintf(text, sizeof(text), "%u %d %llu %d %llu %llx\n", l->slot,
 		     (int)l->keeper_pid,
 		     (unsigned long long)child_started_at(l->keeper_pid),
 		     (int)l->init.pid,
-		     (unsigned long long)child_started_at(l->init.pid));
+		     (unsigned long long)child_started_at(l->init.pid),
+		     (unsigned long long)flow_key(&l->turn));
 	fd = openat(b->run, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
 		    0600);
 	if (fd < 0 || write(fd, text, (size_t)n) != n ||

@@ -1,7 +1,7 @@
 /*
  * What a sandbox has on disk and in the run directory:
  *   D/sandboxes/<id>/       its files, kept when it stops: disk.h
- *   R/sandboxes/<id>        "slot keeper started init started": adoption
+ *   R/sandboxes/<id>        "slot keeper started init started flow": adoption
  *   R/keepers/<id>.sock     its keeper's door
  */
 #ifndef SANDBOX_LIVE_FILES_H

@@ -1,5 +1,5 @@
-/* Starts that wait for their turn: for what is being made, for an image. */
-#include <stdlib.h>
+/* Starts that wait: for their turn, for what is being made, for an image. */
+#include <stddef.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -25,17 +25,13 @@ static void on_job_end(void *arg, uint32_t events)
 	live_end(l);
 }
 
-/* Until what it needs is made and its image can be mounted; then the start
- * goes on. */
+/* Until its image can be mounted; then the start goes on. */
 static bool disk_turns(struct live *l)
 {
 	struct loop *loop = &l->broker->loop;
 
 	if (clock_left_ms(l->want_until_ms) == 0)
 		return false;
-	l->queued = maker_lacks(l->broker, l->want.disk_bytes != 0);
-	if (l->queued)
-		return true;
 	switch (disk_prepare(&l->broker->disks, l->id, &l->job)) {
 	case DISK_NEED_NOTHING:
 		return false;
@@ -64,48 +60,70 @@ static void on_disk_turn(void *arg)
 	live_end(l);
 }
 
+static struct live *of_turn(struct flow_item *item)
+{
+	return (struct live *)(void *)((char *)item -
+				       offsetof(struct live, turn));
+}
+
+/* What it needs is made, or does not come. */
+static bool has_all(void *arg, struct flow_item *item)
+{
+	const struct live *l = of_turn(item);
+
+	return !maker_lacks(arg, l->want.disk_bytes != 0) ||
+	       clock_left_ms(l->want_until_ms) == 0;
+}
+
+static void on_turns(void *arg)
+{
+	live_resume(arg);
+}
+
 void live_resume(struct broker *b)
 {
 	for (;;) {
-		struct live *oldest = NULL;
+		int64_t now_us = clock_mono_us(), again_us;
+		struct flow_item *item = flow_next(&b->flows, now_us, has_all,
+						   b, &again_us);
 
-		for (struct live *l = b->lives; l != NULL; l = l->next)
-			if (l->queued)
-				oldest = l;
-		if (oldest == NULL ||
-		    (maker_lacks(b, oldest->want.disk_bytes != 0) &&
-		     clock_left_ms(oldest->want_until_ms) > 0))
-			return;
-		oldest->queued = false;
-		if (oldest->state == LIVE_STARTING)
-			on_disk_turn(oldest);
+		if (item != NULL) {
+			flow_begin(item, now_us);
+			on_disk_turn(of_turn(item));
+			continue;
+		}
+		if (again_us == INT64_MAX)
+			loop_timer_del(&b->loop, &b->turns);
+		else
+			loop_timer_set(&b->loop, &b->turns, again_us / 1000 + 1,
+				       on_turns, b);
+		return;
 	}
+}
+
+void live_resume_soon(struct broker *b)
+{
+	loop_timer_set(&b->loop, &b->turns, clock_mono_ms(), on_turns, b);
 }
 
 enum err live_start(struct broker *b, struct peer *peer,
 		    const struct broker_req *req, struct errinfo *e)
 {
-	struct live *l = live_new(b, req->id);
+	struct live *l = live_new(b, req->id, req->flow);
 	enum err r;
 
 	if (l == NULL)
 		return err_set(e, ERR_NOMEM, 0, "live");
 	r = live_wait(l, peer, req, e);
 	if (r != ERR_NONE) {
-		free(l);
+		live_free(l);
 		return r;
 	}
 	l->want = *req;
 	l->want_until_ms = clock_mono_ms() + DISK_LIMIT_MS;
 	l->next = b->lives;
 	b->lives = l;
-	if (disk_turns(l))
-		return ERR_NONE;
-	r = live_start_now(l, req, e);
-	if (r == ERR_NONE)
-		return r;
-	live_unlink(l);
-	free(l->waits);
-	free(l);
-	return r;
+	flow_wait(&l->turn);
+	live_resume(b);
+	return ERR_NONE;
 }

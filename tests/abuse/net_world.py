@@ -18,7 +18,7 @@ from stack import DESTROY, START, Sandbox, Stack, until
 
 LISTS, DENIALS = 5, 6
 INTERNET = 1
-HEAD = 144  # bytes of a request before its lists
+HEAD = 152  # bytes of a request before its lists
 GATEWAY = '198.51.100.1'       # the world, as the host's router
 HOST = '198.51.100.2'          # the host's public address
 HOST_LAN = '192.168.77.1'      # its address in its LAN
@@ -267,7 +267,7 @@ class NetStack(Stack):
 
         lists = b''.join(map(cidr, (*deny, *allow)))
         head = struct.pack(
-            '<IIQ32s32sQIIQIIHH28x', stack.MAGIC, kind, 7, id_.encode(),
+            '<IIQ32s32sQIIQIIHH36x', stack.MAGIC, kind, 7, id_.encode(),
             image.encode() if kind == START else b'', memory, 2000, 256, 0, 0,
             network, len(deny), len(allow))
         assert len(head) == HEAD

@@ -302,6 +302,8 @@ class Sandbox:
 class Stack:
     """warrend with a data and a run directory of its own."""
 
+    flow = 0  # of what it is asked for: whose sandbox it is
+
     def __init__(self, keep_log=False):
         need_root()
         self.name = f'warren-t{os.getpid()}-{next(numbers)}'
@@ -402,15 +404,15 @@ class Stack:
 
     @staticmethod
     def request(kind, id_='', *, image='host', memory=256 * MIB, cpu=2000,
-                pids=256, magic=MAGIC, cookie=7, rest=b''):
-        return struct.pack('<IIQ32s32sQII48s', magic, kind, cookie,
+                pids=256, magic=MAGIC, cookie=7, rest=b'', flow=0):
+        return struct.pack('<IIQ32s32sQII48sQ', magic, kind, cookie,
                            id_.encode(), image.encode(), memory, cpu, pids,
-                           rest)
+                           rest, flow)
 
     def broker(self, kind, id_='', **how):
         """The code of the answer, as a word."""
         with self.connect() as sock:
-            sock.send(self.request(kind, id_, **how))
+            sock.send(self.request(kind, id_, **{'flow': self.flow, **how}))
             answer = sock.recv(100)
         if not answer:
             raise Broken
