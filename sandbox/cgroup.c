@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 
 #ifndef CGROUP2_SUPER_MAGIC
 #define CGROUP2_SUPER_MAGIC 0x63677270
+#define WEIGHT_V1_MAX 262144
+#define WEIGHT_V2_MAX 10000
 #endif
 
 static const char *const v1_names[CGROUP_V1_COUNT] = {"memory", "pids", "cpu"};
@@ -125,6 +128,19 @@ static enum err v1_open(struct cgroup_root *root, const char *instance,
 	return ERR_NONE;
 }
 
+/*
+ * All sandboxes together weigh as much as one process of the machine's on each
+ * processor: a group's weight is shared out over the processors it runs on,
+ * and theirs would become less with each.
+ */
+static void weigh(int dir, bool v2, const char *file)
+{
+	uint64_t most = v2 ? WEIGHT_V2_MAX : WEIGHT_V1_MAX;
+	uint64_t all = (uint64_t)get_nprocs() * (v2 ? 100 : 1024);
+
+	put_u64(dir, file, all < most ? all : most);
+}
+
 enum err cgroup_root_open(struct cgroup_root *root, const char *instance,
 			  const char *mount_dir, struct errinfo *e)
 {
@@ -141,8 +157,14 @@ enum err cgroup_root_open(struct cgroup_root *root, const char *instance,
 	if (root->v2 < 0)
 		return err_set(e, ERR_IO, errno, "cgroup v2 %s", instance);
 	fast_mount(root, instance, mount_dir);
-	if (!root->v2_limits)
-		return v1_open(root, instance, e);
+	if (!root->v2_limits) {
+		enum err r = v1_open(root, instance, e);
+
+		if (r == ERR_NONE)
+			weigh(root->v1[CGROUP_CPU], false, "cpu.shares");
+		return r;
+	}
+	weigh(root->v2, true, "cpu.weight");
 	if (put(root->v2, "cgroup.subtree_control", "+memory +pids +cpu") < 0)
 		return err_set(e, ERR_IO, errno, "cgroup v2 controllers");
 	return ERR_NONE;

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ bool keeper_seat_wait(struct keeper_seat *seat, int first)
 
 	if (!parcel_receive(SEAT_FD, seat, sizeof(*seat), &fds, 0))
 		return false;
+	/* Not as what it was forked from any more. */
+	setpriority(PRIO_PROCESS, 0, 0);
 	for (int i = 0; i < fds.n; i++) {
 		int up = fcntl(fds.at[i], F_DUPFD_CLOEXEC, FD_HIGH);
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -70,6 +71,7 @@ void keeper_template(char **argv)
 	struct maker_parcel p;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpriority(PRIO_PROCESS, 0, MAKER_NICE);
 	for (int i = 0; i < FORKS_MAX; i++) {
 		if (!maker_parcel_receive(FD_ORDERS, &p, 0))
 			_exit(0);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -147,6 +148,7 @@ int main(int argc, char **argv)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "warrend-maker");
+	setpriority(PRIO_PROCESS, 0, MAKER_NICE);
 	signal(SIGPIPE, SIG_IGN);
 	if (argc != 3) {
 		fputs("warren-maker is started by warrend\n", stderr);

@@ -26,6 +26,10 @@ enum { MAKER_FD_ORDERS = 3, MAKER_FD_IMAGES, MAKER_FD_INIT };
 #define MAKER_HUSKS "husks"
 #define MAKER_NO_HUSKS "no-husks"
 
+/* What is made ahead, and what is over, can wait for what runs; but not for
+ * ever, since a maker holds locks of the kernel. */
+#define MAKER_NICE 10
+
 struct maker_order {
 	uint32_t kind;       /* enum maker_kind */
 	uint32_t slot;       /* MAKER_BERTH */

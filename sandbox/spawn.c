@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -297,6 +298,8 @@ noreturn static void husk_main(struct spawn_plan *p, int go, int report)
 	/* Never needed: the broker has ended, or ends it. */
 	if (!take_orders(go, p))
 		_exit(0);
+	/* Not as its maker any more. */
+	setpriority(PRIO_PROCESS, 0, 0);
 	build(p, &stage, &h, report);
 	need(take_go(go, p) == 0, report, SPAWN_ATTACHED);
 	become(p, &h, report);

@@ -4,6 +4,7 @@ import json
 import platform
 import subprocess
 import sys
+import threading
 import time
 
 import net_world
@@ -87,6 +88,25 @@ class Resources(Area):
 
 class Lives(Area):
     """Many sandboxes come and go."""
+
+    def lives(self, count, threads, live):
+        """live(n) for each n below ${count}, by so many threads at once."""
+        failures = []
+
+        def some(first):
+            try:
+                for n in range(first, count, threads):
+                    live(n)
+            except Exception as e:
+                failures.append(repr(e)[-500:])
+
+        work = [threading.Thread(target=some, args=(n,))
+                for n in range(threads)]
+        for thread in work:
+            thread.start()
+        for thread in work:
+            thread.join()
+        self.assertEqual(failures, [])
 
     def settled(self, want=None):
         """Counts, once nothing moves and the berths are ready again."""

@@ -258,7 +258,7 @@ class NetStack(Stack):
 
     @staticmethod
     def net_request(kind, id_, deny=(), allow=(), network=INTERNET,
-                    memory=256 << 20, image='host'):
+                    memory=256 << 20, image='host', flow=0):
         def cidr(word):
             address, _, prefix = word.partition('/')
             a, b, c, d = map(int, address.split('.'))
@@ -267,9 +267,9 @@ class NetStack(Stack):
 
         lists = b''.join(map(cidr, (*deny, *allow)))
         head = struct.pack(
-            '<IIQ32s32sQIIQIIHH36x', stack.MAGIC, kind, 7, id_.encode(),
+            '<IIQ32s32sQIIQIIHH28xQ', stack.MAGIC, kind, 7, id_.encode(),
             image.encode() if kind == START else b'', memory, 2000, 256, 0, 0,
-            network, len(deny), len(allow))
+            network, len(deny), len(allow), flow)
         assert len(head) == HEAD
         return head + lists.ljust(512, b'\0') if lists else head
 
@@ -285,7 +285,8 @@ class NetStack(Stack):
     def open(self, deny=(), allow=(), network=INTERNET, image='host'):
         box = NetSandbox(self)
         error, _ = self.ask(self.net_request(START, box.id, deny, allow,
-                                             network, image=image))
+                                             network, image=image,
+                                             flow=self.flow))
         if error != 'none':
             raise AssertionError(f'START: {error}: {self.said()}')
         return box

@@ -86,6 +86,16 @@ def loops(folder):
     return found
 
 
+# The machine's own counts of namespaces: others use them too.
+SLABS = ('net_namespace', 'user_namespace', 'pid_namespace', 'uts_namespace')
+
+
+def slabs():
+    with open('/proc/slabinfo', encoding='ascii') as file:
+        rows = [line.split() for line in file]
+    return {row[0]: int(row[1]) for row in rows if row[0] in SLABS}
+
+
 def named_s(path):
     try:
         return sorted(n for n in os.listdir(path) if n.startswith('s'))
