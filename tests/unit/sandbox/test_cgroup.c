@@ -167,24 +167,31 @@ static pid_t start_in(void)
 	return pid;
 }
 
+static long inside(void)
+{
+	return strtol(limit_text(CGROUP_PIDS, "pids.current", "pids.current"),
+		      NULL, 10);
+}
+
 static void a_kill_reaches_all_and_then_nothing_stays(void **state)
 {
 	pid_t pid;
 	int status;
+	long all;
 
 	(void)state;
 	need_root("for cgroups");
 	make();
 	pid = start_in();
-	usleep(50000);
 	assert_false(cgroup_remove(&root, ID));
 	/* 32 forks were asked for; pids.max is 20. */
-	assert_true(
-	    strtol(limit_text(CGROUP_PIDS, "pids.current", "pids.current"),
-		   NULL, 10) == 20);
+	for (int i = 0; i < 1000 && inside() != 20; i++)
+		usleep(10000);
+	all = inside();
 	cgroup_kill(&root, ID);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WTERMSIG(status), SIGKILL);
+	assert_int_equal(all, 20);
 	for (int i = 0; i < 200 && !cgroup_remove(&root, ID); i++)
 		usleep(10000);
 	assert_int_equal(cgroup_dir(&root, ID), -1);
