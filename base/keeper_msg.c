@@ -44,6 +44,8 @@ void keeper_put_start(struct buf *b, const struct keeper_start *s)
 		wire_str(b, s->env[i]);
 	wire_bytes(b, s->stdin_data, s->stdin_len);
 	wire_str(b, s->session != NULL ? s->session : "");
+	if ((s->flags & KF_OUTPUT_MAX) != 0)
+		wire_u64(b, s->output_max);
 }
 
 void keeper_put_end(struct buf *b, const struct keeper_end *end)

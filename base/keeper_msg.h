@@ -9,7 +9,8 @@
  *  START    str id, u8 kind, u32 flags, u64 timeout_ms (0: none),
  *           u32 grace_ms, u64 ring_bytes, str user, str cwd,
  *           u32 argc, str argv[], u32 envc, str "K=V"[], bytes stdin,
- *           str session ("": none; else argv is one command in pieces)
+ *           str session ("": none; else argv is one command in pieces),
+ *           with KF_OUTPUT_MAX u64 output_max (bytes of stdout and stderr)
  *           fds: stdin, stdout, stderr, as the flags say, in that order
  *           -> STARTED | REFUSED; then EVENTs if KF_ATTACH
  *           KF_FORKED (EXEC_KERNEL only): -> FDS | REFUSED; it waits for FORKED
@@ -146,8 +147,9 @@ enum keeper_flag {
 	KF_WALL = 512, /* timeout_ms is the sandbox's limit, not the caller's */
 	KF_ASIDE =
 	    1024, /* it does not wait for the other calls of its session */
-	KF_SPARE = 2048, /* with KF_FORKED: a spare one, not begun */
-	KF_CLAIM = 4096  /* a spare one begins */
+	KF_SPARE = 2048,     /* with KF_FORKED: a spare one, not begun */
+	KF_CLAIM = 4096,     /* a spare one begins */
+	KF_OUTPUT_MAX = 8192 /* it is ended when it prints more than that */
 };
 
 enum exec_kind {
@@ -264,6 +266,7 @@ struct keeper_start {
 	const char *stdin_data;
 	size_t stdin_len;
 	const char *session; /* NULL or "": none */
+	uint64_t output_max; /* with KF_OUTPUT_MAX */
 };
 
 /** end_reason_name(r): "exited", …; "" for END_NONE. */

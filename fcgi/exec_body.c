@@ -25,6 +25,7 @@ static const struct json_field exec_fields[] = {
     {"merge", NULL, JSON_BOOL, AT(merge), false, 0, 0},
     {"encoding", NULL, JSON_TEXT, AT(encoding), false, 0, SOME},
     {"onDisconnect", NULL, JSON_TEXT, AT(on_disconnect), false, 0, SOME},
+    {"onOutputLimit", NULL, JSON_TEXT, AT(on_output_limit), false, 0, SOME},
     {"graceMs", NULL, JSON_INT, AT(grace_ms), false, 0, 600000},
     {"processId", NULL, JSON_TEXT, AT(process_id), false, 0, SOME},
     {"autoCleanup", NULL, JSON_BOOL, AT(auto_cleanup), false, 0, 0},
@@ -45,6 +46,7 @@ static enum err exec_body_words(struct request *rq, bool keep,
 				struct exec_body *x, struct errinfo *e)
 {
 	const char *enc = x->encoding, *on = x->on_disconnect;
+	const char *over = x->on_output_limit;
 
 	x->keep = keep || retry_asked(rq);
 	if (enc != NULL && strcmp(enc, "base64") == 0)
@@ -58,6 +60,11 @@ static enum err exec_body_words(struct request *rq, bool keep,
 				      "must be keep or kill");
 	if (on != NULL)
 		x->keep = strcmp(on, "keep") == 0;
+	if (over != NULL && strcmp(over, "truncate") != 0 &&
+	    strcmp(over, "end") != 0)
+		return err_http_field(rq, e, "onOutputLimit",
+				      "must be truncate or end");
+	x->end_output = over != NULL && strcmp(over, "end") == 0;
 	if (x->process_id != NULL && !id_text_ok(x->process_id))
 		return err_http_field(rq, e, "processId",
 				      "must be 1 to 128 of A-Z a-z 0-9 . _ -, "
@@ -186,6 +193,19 @@ static enum err exec_body_session(struct link *l, struct exec_body *x,
 	return r;
 }
 
+static void exec_body_flags(const struct request *rq, const struct exec_body *x,
+			    struct keeper_start *s)
+{
+	if (x->merge)
+		s->flags |= KF_MERGE;
+	if (x->open_stdin)
+		s->flags |= KF_STDIN_OPEN;
+	if (x->end_output) {
+		s->flags |= KF_OUTPUT_MAX;
+		s->output_max = (uint64_t)rq->sandbox.limits.of[LIMIT_OUTPUT];
+	}
+}
+
 enum err exec_body_launch(struct link *l, struct exec_body *x,
 			  struct keeper_start *s, struct errinfo *e)
 {
@@ -209,10 +229,7 @@ enum err exec_body_launch(struct link *l, struct exec_body *x,
 		return r;
 	s->timeout_ms = (uint64_t)x->timeout_ms;
 	s->grace_ms = (uint32_t)x->grace_ms;
-	if (x->merge)
-		s->flags |= KF_MERGE;
-	if (x->open_stdin)
-		s->flags |= KF_STDIN_OPEN;
+	exec_body_flags(l->rq, x, s);
 	return ERR_NONE;
 }
 

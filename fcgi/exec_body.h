@@ -20,6 +20,7 @@ struct exec_body {
 	bool merge;
 	const char *encoding;
 	const char *on_disconnect;
+	const char *on_output_limit;
 	int64_t grace_ms;
 	const char *process_id;
 	bool auto_cleanup;
@@ -29,6 +30,7 @@ struct exec_body {
 	bool aside;           /* no session was named: wait for no call */
 	bool base64;
 	bool keep;         /* the client's end is not the program's */
+	bool end_output;   /* it ends when it prints more than outputBytes */
 	struct buf shown;  /* the command to show: argv joined */
 	struct buf quoted; /* argv for a session's shell */
 	struct launch launch;

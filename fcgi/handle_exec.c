@@ -66,7 +66,7 @@ static void exec_end_put(const struct exec_call *x, bool over,
 	json_out_int(o, "durationMs", end->duration_ms);
 	json_out_int(o, "stdoutBytes", (int64_t)end->stdout_bytes);
 	json_out_int(o, "stderrBytes", (int64_t)end->stderr_bytes);
-	if (x->cut || over)
+	if (x->cut || over || end->reason == END_OUTPUT_LIMIT)
 		json_out_bool(o, "truncated", true);
 	exec_hits_put(o, &end->hits);
 }
@@ -99,7 +99,8 @@ static enum err exec_answer(struct exec_call *x, struct exec_output *out,
 		json_out_text(&o, "sessionId", x->body->session_id);
 	if (x->body->base64)
 		json_out_text(&o, "encoding", "base64");
-	if (out->over)
+	/* The keeper has told of one that it ended for that. */
+	if (out->over && end->reason != END_OUTPUT_LIMIT)
 		exec_hits_output(x->rq, end->stdout_bytes + end->stderr_bytes,
 				 &end->hits);
 	exec_end_put(x, out->over, &o);

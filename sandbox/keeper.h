@@ -82,6 +82,7 @@ struct exec {
 	bool given_up; /* the recorder is not waited for any more */
 	uint64_t timeout_ms;
 	uint32_t grace_ms;
+	uint64_t output_max;     /* with KF_OUTPUT_MAX */
 	struct loop_timer timer; /* timeout, then grace, then last resort */
 	int64_t started_ms;      /* unix */
 	int64_t started_mono;

@@ -103,12 +103,23 @@ void exec_start_limit(struct exec *x)
 		       clock_mono_ms() + START_LIMIT_MS, on_start_limit, x);
 }
 
+static uint32_t grace_of(const struct exec *x)
+{
+	return x->grace_ms > 0 ? x->grace_ms : GRACE_DEFAULT_MS;
+}
+
 static void on_timeout(void *arg)
 {
 	struct exec *x = arg;
 
-	exec_kill(x, END_TIMED_OUT,
-		  x->grace_ms > 0 ? x->grace_ms : GRACE_DEFAULT_MS);
+	exec_kill(x, END_TIMED_OUT, grace_of(x));
+}
+
+/* One that ended by itself, before all of it was read, did just that. */
+void exec_output_over(struct exec *x)
+{
+	if (!x->exited && x->kill_reason == END_NONE)
+		exec_kill(x, END_OUTPUT_LIMIT, grace_of(x));
 }
 
 /* ---- endings ---- */
@@ -124,6 +135,12 @@ static void exec_hits(struct exec *x)
 	usage_hits(&k->usage, &x->from, tells ? &k->told : NULL, hits);
 	if (x->end.reason == END_DISK_LIMIT)
 		usage_disk_hit(&k->usage, hits);
+	if (x->end.reason == END_OUTPUT_LIMIT)
+		hits->of[HIT_OUTPUT] = (struct keeper_hit){
+		    .limit = x->output_max,
+		    .used = x->end.stdout_bytes + x->end.stderr_bytes,
+		    .hits = 1,
+		    .fresh = 1};
 	if (x->end.reason == END_TIMED_OUT && x->timeout_ms > 0)
 		hits->of[(x->flags & KF_WALL) != 0 ? HIT_WALL : HIT_TIME] =
 		    (struct keeper_hit){.limit = x->timeout_ms,

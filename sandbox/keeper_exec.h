@@ -63,6 +63,9 @@ void exec_signal(struct exec *x, uint32_t sig, bool all);
  * that still waits for its turn in a session is refused, and freed. */
 void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms);
 
+/** exec_output_over(x): It has printed more than it may, and is ended. */
+void exec_output_over(struct exec *x);
+
 /** exec_kill_strays(k): KILL to all that ended ones left running; of how
  * many of them something is left as of now. */
 uint32_t exec_kill_strays(struct keeper *k);

@@ -30,6 +30,19 @@ static void pipe_end(struct exec_pipe *p)
 	own_fd(&fd);
 }
 
+/* Of ${n} bytes more, how many it may still print; the rest is dropped. */
+static size_t pipe_room(struct exec *x, size_t n)
+{
+	uint64_t all = x->out.bytes + x->err.bytes, over;
+
+	if ((x->flags & KF_OUTPUT_MAX) == 0 || all <= x->output_max)
+		return n;
+	over = all - x->output_max < n ? all - x->output_max : n;
+	x->ring.dropped_bytes += over;
+	exec_output_over(x);
+	return n - (size_t)over;
+}
+
 bool pipe_read(struct exec_pipe *p)
 {
 	struct exec *x = p->exec, *to;
@@ -55,7 +68,10 @@ bool pipe_read(struct exec_pipe *p)
 
 		tp->bytes += (uint64_t)n;
 	}
-	exec_event(to, p->kind, data, (size_t)n);
+	if (to == x)
+		n = (ssize_t)pipe_room(x, (size_t)n);
+	if (n > 0)
+		exec_event(to, p->kind, data, (size_t)n);
 	return true;
 }
 

@@ -94,6 +94,8 @@ static bool do_start(struct client *c, struct wire_msg *msg)
 	s.env = env;
 	s.stdin_data = wire_in_bytes(&in, &s.stdin_len);
 	s.session = wire_in_str(&in);
+	if ((s.flags & KF_OUTPUT_MAX) != 0)
+		s.output_max = wire_in_u64(&in);
 	if (!wire_in_done(&in))
 		return false;
 	if (s.timeout_ms > INT32_MAX)

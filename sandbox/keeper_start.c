@@ -326,6 +326,7 @@ enum err exec_start(struct keeper *k, const struct keeper_start *s,
 	x->flags = s->flags;
 	x->timeout_ms = s->timeout_ms;
 	x->grace_ms = s->grace_ms;
+	x->output_max = s->output_max;
 	if ((s->flags & KF_FORKED) != 0)
 		r = start_hand(x, s, e);
 	else if (s->session[0] == '\0')

@@ -43,6 +43,9 @@ export interface ExecOptions {
 	signal?: AbortSignal;
 	/** What happens to the command when the connection ends. */
 	onDisconnect?: 'kill' | 'keep';
+	/** When it prints more than `limits.outputBytes`: what is over is
+	 * counted, not kept (`truncate`, the default), or it is ended. */
+	onOutputLimit?: 'truncate' | 'end';
 	/** Default: that of the session object, or "default". */
 	sessionId?: string;
 	/** A call that is sent again under the same key runs once. */
@@ -101,6 +104,9 @@ export interface ProcessOptions {
 	autoCleanup?: boolean;
 	/** Its input stays open for writeStdin(). */
 	openStdin?: boolean;
+	/** Whether it is ended when it prints more than
+	 * `limits.outputBytes`, and not before. */
+	onOutputLimit?: 'truncate' | 'end';
 	sessionId?: string;
 	idempotencyKey?: string;
 	signal?: AbortSignal;

@@ -296,6 +296,75 @@ test('output: what is over the limit is counted, not kept', limit,
 		await usable(sandbox);
 	});
 
+/* What it is told of one that printed more than it might. */
+function ended(result, used) {
+	assert.equal(result.reason, 'output_limit');
+	const { limit, hits, used: told } = hit(result, 'outputBytes');
+	assert.deepEqual({ limit, hits }, { limit: 4096, hits: 1 });
+	assert.ok(told > 4096);
+	if (used !== undefined)
+		assert.equal(told, used);
+}
+
+test('output: a program that is to end there says why', limit, async (t) => {
+	const sandbox = await limited(t, { outputBytes: 4096 });
+	const to = { onOutputLimit: 'end' };
+	const result = await beside(t, () => sandbox.exec('yes', to));
+
+	ended(result, result.stdoutBytes);
+	assert.equal(result.success, false);
+	assert.equal(result.truncated, true);
+	assert.equal(result.stdout, 'y\n'.repeat(2048));
+	const both = await sandbox.exec(
+		'printf %4096d 0; sleep 0.2; echo over >&2; sleep 100', to);
+	ended(both, 4101);
+	assert.deepEqual([both.stdout.length, both.stderr], [4096, '']);
+	/* Who does not listen to TERM ends all the same, and so does what was
+	 * left behind in a session. */
+	ended(await sandbox.exec('trap "" TERM; (sleep 100 &); yes',
+		{ ...to, sessionId: 'loud' }));
+	assert.equal((await sandbox.exec('pgrep -c "yes|sleep"')).stdout,
+		'0\n');
+	await denied(sandbox, 'output_limit', 'limits.outputBytes',
+		{ exactly: 3 });
+	await usable(sandbox);
+});
+
+test('output: as much as it may print ends nothing', limit, async (t) => {
+	const sandbox = await limited(t, { outputBytes: 4096 });
+	const result = await sandbox.exec('printf %4096d 0',
+		{ onOutputLimit: 'end' });
+
+	assert.deepEqual([result.exitCode, result.reason, result.truncated],
+		[0, 'exited', undefined]);
+	assert.equal(result.limits, undefined);
+	await assert.rejects(sandbox.exec('true', { onOutputLimit: 'x' }),
+		(error) => error.code === 'VALIDATION_FAILED' &&
+			/onOutputLimit must be/.test(error.message));
+	assert.deepEqual(await sandbox.getDenials(), []);
+});
+
+test('output: streams and processes end there too', limit, async (t) => {
+	const sandbox = await limited(t, { outputBytes: 4096 });
+	const to = { onOutputLimit: 'end' };
+	let bytes = 0, last;
+
+	for await (const event of parseSSEStream(
+		await sandbox.execStream('yes', to))) {
+		bytes += event.type === 'stdout' ? event.data.length : 0;
+		last = event;
+	}
+	assert.equal(last.type, 'complete');
+	assert.equal(bytes, 4096);
+	ended(last);
+	const process = await sandbox.startProcess('yes', to);
+	const end = await process.waitForExit(30_000);
+	assert.equal(end.reason, 'output_limit');
+	assert.equal((await process.getLogs()).stdout.length, 4096);
+	assert.equal(await process.getStatus(), 'killed');
+	await usable(sandbox);
+});
+
 test('logs: the oldest output of a sandbox goes first', limit, async (t) => {
 	const sandbox = await limited(t, { logBytes: 256 << 10 });
 	const loud = await sandbox.startProcess('seq 200000');

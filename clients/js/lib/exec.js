@@ -16,6 +16,7 @@ function requestOf(command, options) {
 		cwd: options.cwd,
 		encoding: options.encoding,
 		onDisconnect: options.onDisconnect,
+		onOutputLimit: options.onOutputLimit,
 		/* What is neither is the service's to refuse. */
 		...(stdin instanceof Uint8Array
 			? { stdinBase64: toBase64(stdin) }

@@ -148,6 +148,7 @@ export async function startProcess(api, command, options = {}) {
 			encoding: options.encoding,
 			autoCleanup: options.autoCleanup,
 			openStdin: options.openStdin,
+			onOutputLimit: options.onOutputLimit,
 			...(options.sessionId &&
 				{ sessionId: options.sessionId }),
 		}, {
