@@ -20,6 +20,7 @@
 #define RENEW_MS (3600 * 1000)
 #define FORKS_MAX 1000
 #define FAILURES_MAX 5
+#define HEAR_FDS 2 /* there is room for two where one has room */
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -156,8 +157,10 @@ static ssize_t hear(int fd, struct zygote_say *s, int *listener)
 {
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(HEAR_FDS * sizeof(int))];
 	} control;
+	size_t nfds = 0;
+	int fds[HEAR_FDS];
 	struct iovec v = {.iov_base = s, .iov_len = sizeof(*s)};
 	struct msghdr m = {.msg_iov = &v,
 			   .msg_iovlen = 1,
@@ -167,9 +170,18 @@ static ssize_t hear(int fd, struct zygote_say *s, int *listener)
 	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
 
 	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
-	    c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(listener, CMSG_DATA(c), sizeof(int));
-	return n > 0 && (m.msg_flags & MSG_TRUNC) != 0 ? n + 1 : n;
+	    c->cmsg_type == SCM_RIGHTS)
+		nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	must(nfds <= HEAR_FDS);
+	if (nfds > 0)
+		memcpy(fds, CMSG_DATA(c), nfds * sizeof(int));
+	if (nfds > 0)
+		*listener = fds[0];
+	for (size_t i = 1; i < nfds; i++)
+		close(fds[i]);
+	/* Of another size, as it were. */
+	return n > 0 && (nfds > 1 || (m.msg_flags & MSG_TRUNC) != 0) ? n + 1
+								     : n;
 }
 
 static void on_say(void *arg, uint32_t events)
