@@ -102,6 +102,20 @@ static void host_core_pattern(struct check_list *l)
 			  text);
 }
 
+/* 1 is for debugging: a program that changed its user, as ours do and sudo
+ * does, can be traced and dumped by whoever it became. */
+static void host_suid_dumpable(struct check_list *l)
+{
+	long n = host_number("/proc/sys/fs/suid_dumpable");
+
+	if (n == 1)
+		check_add(l, CHECK_WARN, "suid dumpable",
+			  "sysctl fs.suid_dumpable=0 (and in /etc/sysctl.d)",
+			  "programs that changed their user can be traced");
+	else
+		check_add(l, CHECK_OK, "suid dumpable", "", "%ld", n);
+}
+
 static void host_inotify(struct check_list *l)
 {
 	long instances = host_number("/proc/sys/fs/inotify/max_user_instances");
@@ -172,6 +186,7 @@ void warren_host(struct doctor *d)
 	host_users(&d->list);
 	host_user_namespaces(&d->list);
 	host_core_pattern(&d->list);
+	host_suid_dumpable(&d->list);
 	host_inotify(&d->list);
 	host_clock(&d->list);
 	host_nginx(&d->list);

@@ -128,6 +128,19 @@ static void migrated_databases_are_in_order(void **state)
 	expect(p, "broker", "missing");
 }
 
+/* Whatever this machine's setting is. */
+static void a_setting_for_debugging_is_told(void **state)
+{
+	struct patient *p = *state;
+	FILE *f = fopen("/proc/sys/fs/suid_dumpable", "r");
+	int n = f != NULL ? fgetc(f) : '0';
+
+	if (f != NULL)
+		fclose(f);
+	run(p, "doctor 2>&1");
+	expect(p, "suid dumpable", n == '1' ? "warn" : "ok");
+}
+
 static void a_broken_database_is_told(void **state)
 {
 	struct patient *p = *state;
@@ -223,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    PTEST(a_directory_that_is_not_there_lacks_all),
 	    PTEST(migrated_databases_are_in_order),
+	    PTEST(a_setting_for_debugging_is_told),
 	    PTEST(a_broken_database_is_told),
 	    PTEST(looking_leaves_no_file_of_roots),
 	    PTEST(a_directory_open_to_others_is_told),
