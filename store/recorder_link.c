@@ -42,6 +42,7 @@ void recorder_link_drop(struct rec_link *l)
 	loop_timer_del(&l->rec->loop, &l->timer);
 	loop_timer_del(&l->rec->loop, &l->slow);
 	loop_del(&l->rec->loop, &l->watch);
+	recorder_wide_leave(l);
 	if (l->fd >= 0) {
 		own_fd(&l->fd);
 		wire_rx_free(&l->rx);
@@ -62,7 +63,7 @@ void recorder_link_free(struct rec_link *l)
 }
 
 /* What it did send stays; what it says next is not heard. */
-static void link_fail(struct rec_link *l, const struct errinfo *e)
+void recorder_link_fail(struct rec_link *l, const struct errinfo *e)
 {
 	struct recorder *r = l->rec;
 
@@ -78,9 +79,9 @@ static void link_fail(struct rec_link *l, const struct errinfo *e)
 	recorder_find_retry(l, left);
 }
 
-static void link_look(struct rec_link *l)
+void recorder_link_look(struct rec_link *l)
 {
-	uint32_t in = l->slow.armed ? 0 : EPOLLIN;
+	uint32_t in = l->slow.armed || l->held != 0 ? 0 : EPOLLIN;
 
 	loop_mod(&l->rec->loop, &l->watch,
 		 l->tx.out.len > 0 ? in | EPOLLOUT : in);
@@ -88,7 +89,7 @@ static void link_look(struct rec_link *l)
 
 static void on_slow(void *arg)
 {
-	link_look(arg);
+	recorder_link_look(arg);
 }
 
 /* ${n} bytes were read: enough for now? */
@@ -120,7 +121,7 @@ void recorder_link_flush(struct rec_link *l)
 		recorder_find_retry(l, true);
 		return;
 	}
-	link_look(l);
+	recorder_link_look(l);
 }
 
 /* ---- what it says ---- */
@@ -306,6 +307,8 @@ static enum err link_read(struct rec_link *l, struct errinfo *e)
 		if (l->fd < 0)
 			return ERR_NONE;
 	}
+	if (r == ERR_NONE)
+		recorder_wide_look(l);
 	if (r == ERR_NONE && l->rx.in.len == 0 && l->rx.in.cap > LINK_RX_KEEP) {
 		wire_rx_free(&l->rx);
 		wire_rx_init(&l->rx, KEEPER_PAYLOAD_MAX);
@@ -324,7 +327,7 @@ static void on_link(void *arg, uint32_t events)
 	if (r == ERR_NONE)
 		recorder_link_flush(l);
 	else if (r == ERR_PEER)
-		link_fail(l, &e);
+		recorder_link_fail(l, &e);
 	else
 		recorder_broken(l->rec, &e);
 }

@@ -28,6 +28,11 @@
 #define LINK_BYTES_A_MS ((INT64_C(32) << 20) / 1000)
 #define LINK_SLOW_MS 20
 
+/* A part of a frame that any keeper may have in our memory; more of it only
+ * one at a time, and so long: recorder_wide.c. */
+#define LINK_NARROW_BYTES (256U << 10)
+#define LINK_WIDE_MS 20000
+
 /* An execution whose events come, named by its ATTACH's tag. */
 struct rec_exec {
 	uint32_t tag;
@@ -65,6 +70,7 @@ struct rec_link {
 	int64_t room_bytes;      /* that it may send before it waits */
 	int64_t room_ms;         /* monotonic: when that was worked out */
 	struct loop_timer slow;  /* armed: it waits */
+	uint64_t held;           /* it waits for that turn; 0: it does not */
 	UT_hash_handle hh;
 };
 
@@ -74,6 +80,9 @@ struct recorder {
 	struct store_conn *store;
 	struct store_ckpt *ckpt;
 	struct rec_link *links;
+	struct rec_link *wide; /* says something long; or NULL */
+	struct loop_timer wide_timer;
+	uint64_t held; /* the last number given to who waits for that */
 	int inotify;
 	struct loop_watch inotify_watch;
 	int signals;
@@ -90,6 +99,23 @@ struct recorder {
 	struct loop_timer broken_timer;
 	bool lost; /* R/keepers went away under us */
 };
+
+/* ---- recorder_link.c ---- */
+
+/** recorder_link_fail(l, e): Drop it: it is not to be believed. */
+void recorder_link_fail(struct rec_link *l, const struct errinfo *e);
+
+/** recorder_link_look(l): Read from it, unless it is to wait. */
+void recorder_link_look(struct rec_link *l);
+
+/* ---- recorder_wide.c ---- */
+
+/** recorder_wide_look(l): Something of ${l} was read: whether the rest of its
+ * frame is so long that it needs a turn. */
+void recorder_wide_look(struct rec_link *l);
+
+/** recorder_wide_leave(l): It is being dropped. */
+void recorder_wide_leave(struct rec_link *l);
 
 /* ---- recorder_group.c ---- */
 
