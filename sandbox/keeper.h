@@ -24,9 +24,12 @@
 #define KEEPER_ENDED_MAX 4096           /* and for a recorder that is behind */
 #define KEEPER_ENDED_BYTES (8U << 20)   /* of their logs, for readers */
 #define KEEPER_BEHIND_BYTES (64U << 20) /* and for a recorder */
-#define KEEPER_HELD_MAX 1024         /* ended ones whose pipes survivors hold */
-#define KEEPER_DATA_MAX (512U << 20) /* of memory, whatever happens */
-#define KEEPER_RECORDER_COMES_MS 500 /* after a start */
+#define KEEPER_HELD_MAX 1024 /* ended ones whose pipes survivors hold */
+/* Of memory, whatever happens: half of the sandbox's, within these. A frame
+ * and what readers are behind with fit into the least. */
+#define KEEPER_DATA_MAX (512U << 20)
+#define KEEPER_DATA_LEAST (192U << 20)
+#define KEEPER_RECORDER_COMES_MS 500  /* after a start */
 #define KEEPER_RECORDER_BACK_MS 10000 /* after it went */
 
 struct client;

@@ -67,6 +67,22 @@ static void set_limits(void)
 #endif
 }
 
+/* Its memory is not counted as its sandbox's, but is bounded by that. */
+static void bound_memory(const struct usage_fds *u)
+{
+#ifndef __SANITIZE_ADDRESS__
+	uint64_t most = usage_memory_limit(u) / 2;
+
+	if (most == 0 || most >= KEEPER_DATA_MAX)
+		return;
+	if (most < KEEPER_DATA_LEAST)
+		most = KEEPER_DATA_LEAST;
+	setrlimit(RLIMIT_DATA, &(struct rlimit){most, most});
+#else
+	(void)u;
+#endif
+}
+
 static void cloexec_all(void)
 {
 	for (int fd = FD_LISTEN; fd < FD_USAGE + USAGE_COUNT; fd++)
@@ -126,6 +142,7 @@ int main(int argc, char **argv)
 		fputs("warren-keeper is started by warrend\n", stderr);
 		return 2;
 	}
+	bound_memory(&k.usage);
 	log_open(seat.id, LOG_INFO);
 	cloexec_all();
 	k.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);

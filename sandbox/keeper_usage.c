@@ -131,6 +131,11 @@ void usage_disk_hit(const struct usage_fds *u, struct keeper_hits *out)
 	};
 }
 
+uint64_t usage_memory_limit(const struct usage_fds *u)
+{
+	return number_of(u->fd[USAGE_MEMORY_MAX]);
+}
+
 void usage_read(const struct usage_fds *u, struct keeper_usage *out)
 {
 	struct statvfs s;

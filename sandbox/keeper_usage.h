@@ -71,6 +71,9 @@ bool usage_disk_full(const struct usage_fds *u);
 /** usage_disk_hit(u, out): Whichever of both it is, as a hit. */
 void usage_disk_hit(const struct usage_fds *u, struct keeper_hits *out);
 
+/** usage_memory_limit(u): The sandbox's, in bytes; 0: none is known. */
+uint64_t usage_memory_limit(const struct usage_fds *u);
+
 /** usage_read(u, out): All of it; what cannot be told is 0. */
 void usage_read(const struct usage_fds *u, struct keeper_usage *out);
 
