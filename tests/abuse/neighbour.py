@@ -117,3 +117,22 @@ def settled(sandbox, before):
         time.sleep(0.2)
         best = min(best, usual(sandbox))
     return best
+
+
+def spared(sandbox, busy, work):
+    """Whether work() slows the command of ${sandbox} no more than an attempt
+    may; for tests that are no attempts. ${busy} is another one, to compute.
+    '' or what it came to."""
+    for _ in range(TRIES):
+        before = usual(sandbox)
+        with during(sandbox) as took:
+            work()
+        meanwhile, after = statistics.median(took), settled(sandbox, before)
+        if meanwhile < FACTOR * max(before, after):
+            return ''
+    computes = beside(sandbox, busy)
+    if meanwhile < FACTOR * computes:
+        return ''
+    return (f'a neighbour\'s command took {meanwhile:.1f} ms meanwhile, '
+            f'{before:.1f} ms before, {after:.1f} ms after, {computes:.1f} ms '
+            'beside one that computes')

@@ -3,6 +3,7 @@ import os
 import signal
 import time
 
+import neighbour
 import net_world
 import stack
 from net_world import METADATA, NAMED, PUBLIC, RESOLVER, opened, until
@@ -72,7 +73,7 @@ print(b'dnsmasq' in s.recv(4096))
             self.assertEqual(box.denials(), {})
 
     def test_a_flood_of_questions_is_bounded_to_the_one_who_floods(self):
-        with opened(self.net) as loud:
+        def flood():
             wire = loud.start(['python3', '-c', net_world.GUEST + '''
 end = time.time() + 3
 s = socket.socket(type=socket.SOCK_DGRAM)
@@ -93,6 +94,10 @@ while time.time() < end:
                 self.assertEqual(self.ask('ok.example'), NAMED)
             stack.collect(wire)
             wire.sock.close()
+
+        with opened(self.net) as loud:
+            self.assertEqual(
+                neighbour.spared(self.box, loud, flood), '')
             self.assertGreater(loud.denials()['connection_rate'], 100)
             self.assertNotIn('connection_rate', self.box.denials())
 

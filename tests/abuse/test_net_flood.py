@@ -1,4 +1,5 @@
 """Many sandboxes that flood together; one alone is attempts/floods/."""
+import neighbour
 import net_world
 import stack
 from net_world import PUBLIC, opened
@@ -22,18 +23,22 @@ for _ in range(250):
 print(len(held), flush=True)
 time.sleep(20)
 '''
-        with opened(self.net) as a, opened(self.net) as b:
-            wires = [box.start(['python3', '-c', hold]) for box in (a, b)]
-            stack.until(10, 'it is full',
-                        lambda: self.box.tcp(PUBLIC) == 'EHOSTUNREACH')
-            self.assertIn('connection_count', self.box.denials())
-            # Those that are there go on; names too.
-            self.assertIn('ok.example', self.box.sh(
-                'getent hosts ok.example').stdout)
-            for wire in wires:
-                wire.sock.close()
-        stack.until(10, 'there is room again',
-                    lambda: self.box.tcp(PUBLIC) == 'ok')
+        def flood():
+            with opened(self.net) as a, opened(self.net) as b:
+                wires = [box.start(['python3', '-c', hold]) for box in (a, b)]
+                stack.until(10, 'it is full',
+                            lambda: self.box.tcp(PUBLIC) == 'EHOSTUNREACH')
+                self.assertIn('connection_count', self.box.denials())
+                # Those that are there go on; names too.
+                self.assertIn('ok.example', self.box.sh(
+                    'getent hosts ok.example').stdout)
+                for wire in wires:
+                    wire.sock.close()
+            stack.until(10, 'there is room again',
+                        lambda: self.box.tcp(PUBLIC) == 'ok')
+
+        with opened(self.net) as other:
+            self.assertEqual(neighbour.spared(self.box, other, flood), '')
 
 
 if __name__ == '__main__':
