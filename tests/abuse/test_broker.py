@@ -1,5 +1,6 @@
 """The broker and those who ask it (research: C12, C13, C21)."""
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -145,6 +146,31 @@ class Broker(stack.Case):
                 self.assertEqual(self.stack.broker(stack.DESTROY, id_),
                                  'none')
         self.assertEqual(self.settled(before), before)
+
+    def test_a_tenant_that_asks_for_many_does_not_hold_up_another(self):
+        def ask(flow):
+            sock = self.stack.connect()
+            self.addCleanup(sock.close)
+            id_ = stack.new_id()
+            self.addCleanup(self.stack.broker, stack.DESTROY, id_)
+            sock.send(self.stack.request(stack.START, id_, flow=flow))
+            return sock.fileno(), sock
+
+        waits = dict(ask(5) for _ in range(40))
+        other, sock = ask(6)
+        waits[other] = sock
+        poll, order = select.poll(), []
+        for fd in waits:
+            poll.register(fd, select.POLLIN)
+        while len(order) < len(waits):
+            ready = poll.poll(30000)
+            self.assertTrue(ready, 'no answer')
+            for fd, _ in ready:
+                poll.unregister(fd)
+                self.assertEqual(waits[fd].recv(100)[16:20], bytes(4))
+                order.append(fd)
+        # Those that were in hand, and what came meanwhile, may be before it.
+        self.assertLess(order.index(other), 30, order)
 
     def test_c12_starts_ends_and_calls_at_once(self):
         ids = [stack.new_id() for _ in range(3)]
