@@ -25,8 +25,8 @@
  *  RUN      str kernel id, str run id, u32 flags, u64 timeout_ms,
  *           u64 ring_bytes, bytes json (the kernel's RUN payload)
  *           -> STARTED | REFUSED; then EVENTs if KF_ATTACH
- *  ATTACH   str id, u64 after, u8 follow
- *           -> ATTACHED | REFUSED; EVENTs with seq > after; if not follow:
+ *  ATTACH   str id, u64 after, u8 enum keeper_follow
+ *           -> ATTACHED | REFUSED; EVENTs with seq > after; KEEPER_REPLAY:
  *           REPLAYED when all that is there was sent
  *  SIGNAL   str id, u32 signal, u8 all (0: main process, 1: everything the
  *           execution started) -> OK | REFUSED
@@ -150,6 +150,14 @@ enum keeper_flag {
 	KF_SPARE = 2048,     /* with KF_FORKED: a spare one, not begun */
 	KF_CLAIM = 4096,     /* a spare one begins */
 	KF_OUTPUT_MAX = 8192 /* it is ended when it prints more than that */
+};
+
+enum keeper_follow {
+	KEEPER_REPLAY = 0,
+	KEEPER_FOLLOW,
+	/* The program waits for this reader, within limits, rather than it
+	 * loses output: a terminal's. */
+	KEEPER_FOLLOW_OWNER
 };
 
 enum exec_kind {

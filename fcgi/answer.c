@@ -170,6 +170,8 @@ static const char *answer_reason(int status)
 		return "Content Too Large";
 	case 416:
 		return "Range Not Satisfiable";
+	case 426:
+		return "Upgrade Required";
 	case 422:
 		return "Unprocessable Content";
 	case 429:

@@ -132,6 +132,17 @@ void err_http_suggest(struct request *rq, const char *s)
 	rq->failure.suggestion = s;
 }
 
+void err_http_forget(struct request *rq)
+{
+	struct failure *f = &rq->failure;
+
+	json_out_free(&f->context);
+	f->context = (struct json_out){.b = {.max_bytes = 0}};
+	f->code = HTTP_CODE_NONE;
+	f->suggestion = NULL;
+	f->retry_after = 0;
+}
+
 void err_http_operation(struct request *rq, const char *op)
 {
 	snprintf(rq->failure.operation, sizeof(rq->failure.operation), "%s",

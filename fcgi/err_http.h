@@ -54,6 +54,9 @@ struct json_out *err_http_context(struct request *rq);
 /** err_http_suggest(rq, s): What to do about it; ${s} is a constant. */
 void err_http_suggest(struct request *rq, const char *s);
 
+/** err_http_forget(rq): It goes another way: nothing has failed. */
+void err_http_forget(struct request *rq);
+
 /** err_http_operation(rq, op): "file.read", "process.start", … */
 void err_http_operation(struct request *rq, const char *op);
 

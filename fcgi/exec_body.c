@@ -220,6 +220,8 @@ enum err exec_body_launch(struct link *l, struct exec_body *x,
 	if (r != ERR_NONE)
 		return r;
 	launch_fill(l->rq, &x->launch, s);
+	if (x->user != NULL)
+		s->user = x->user;
 	s->stdin_data = in->p;
 	s->stdin_len = in->n;
 	if (x->timeout_ms < 0)

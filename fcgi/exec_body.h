@@ -25,6 +25,9 @@ struct exec_body {
 	const char *process_id;
 	bool auto_cleanup;
 	bool open_stdin;
+	/* Of terminals only: */
+	bool terminal;
+	const char *user; /* NULL: the sandbox' */
 	/* Found from the above: */
 	id_text_t session_id; /* "": none */
 	bool aside;           /* no session was named: wait for no call */

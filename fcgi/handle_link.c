@@ -219,20 +219,6 @@ enum err file_link_delete(struct request *rq, struct errinfo *e)
 
 /* ---- following one ---- */
 
-static enum err link_param(struct request *rq, const char *name,
-			   const char *value, struct errinfo *e)
-{
-	struct route_param *p = &rq->params[rq->nparams];
-
-	must(rq->nparams < ROUTE_PARAMS_MAX);
-	p->value = strdup(value);
-	if (p->value == NULL)
-		return err_set(e, ERR_NOMEM, 0, "link");
-	snprintf(p->name, sizeof(p->name), "%s", name);
-	rq->nparams++;
-	return ERR_NONE;
-}
-
 /* From here on it is the request of the key that made it, for this file. */
 static enum err link_follow(struct request *rq, const char *method,
 			    struct errinfo *e)
@@ -250,8 +236,8 @@ static enum err link_follow(struct request *rq, const char *method,
 	rq->auth = l.auth;
 	rq->attach = l.download;
 	answer_header(rq, "Referrer-Policy", "no-referrer");
-	r = link_param(rq, "sandbox", l.sandbox, e);
-	return r == ERR_NONE ? link_param(rq, "path", l.path, e) : r;
+	r = route_param_add(rq, "sandbox", l.sandbox, e);
+	return r == ERR_NONE ? route_param_add(rq, "path", l.path, e) : r;
 }
 
 enum err file_link_get(struct request *rq, struct errinfo *e)

@@ -87,12 +87,17 @@ static enum err process_add(struct process_new *x, struct errinfo *e)
 				       .session = x->body->session_id,
 				       .command = x->body->command,
 				       .cwd = exec_body_cwd(x->body),
-				       .auto_cleanup = x->body->auto_cleanup};
-	enum err r;
+				       .auto_cleanup = x->body->auto_cleanup,
+				       .terminal = x->body->terminal};
+	enum err r = ERR_NONE;
 
 	row.max = (uint32_t)rq->sandbox.limits.of[LIMIT_PROCESSES];
 	memcpy(x->retry.row.made, x->id, sizeof(x->id));
-	r = retry_begin(rq, rq->sandbox.id, &x->retry, e);
+	/* A terminal's id does as much. */
+	if (x->body->terminal)
+		x->retry.first = true;
+	else
+		r = retry_begin(rq, rq->sandbox.id, &x->retry, e);
 	if (r == ERR_NONE && x->retry.first) {
 		r = node_process_add(rq->store, &row, e);
 		if (r == ERR_LIMIT)
@@ -115,7 +120,7 @@ static enum err process_rows(struct process_new *x, struct errinfo *e)
 {
 	enum err r;
 
-	if (!retry_asked(x->rq))
+	if (x->body->terminal || !retry_asked(x->rq))
 		return process_add(x, e);
 	r = node_begin(x->rq->store, e);
 	if (r != ERR_NONE)
@@ -236,6 +241,23 @@ static enum err process_launch(struct process_new *x, struct errinfo *e)
 		r = node_process_pid(rq->store, rq->sandbox.id, x->id, x->pid,
 				     e);
 	return r;
+}
+
+enum err process_begin(struct request *rq, struct exec_body *body,
+		       struct process_begun *out, struct errinfo *e)
+{
+	OWN(process_new_close)
+	struct process_new x = {
+	    .rq = rq, .body = body, .link = LINK_INIT, .retry = RETRY_INIT};
+	enum err r = process_name(&x, e);
+
+	if (r == ERR_NONE)
+		r = process_launch(&x, e);
+	if (r != ERR_NONE)
+		return r;
+	memcpy(out->exec, x.exec, sizeof(out->exec));
+	out->pid = x.pid;
+	return ERR_NONE;
 }
 
 enum err process_start_with(struct request *rq, struct exec_body *body,

@@ -10,6 +10,20 @@
 FALLIBLE enum err process_start_with(struct request *rq, struct exec_body *x,
 				     struct errinfo *e);
 
+/* What was begun. */
+struct process_begun {
+	id_text_t exec;
+	uint32_t pid;
+};
+
+/**
+ * process_begin(rq, x, out, e):
+ * The same without an answer, and without Idempotency-Key.
+ * Errors: ERR_EXISTS, noted, when one of that id runs.
+ */
+FALLIBLE enum err process_begin(struct request *rq, struct exec_body *x,
+				struct process_begun *out, struct errinfo *e);
+
 /** process_find(rq, out, e): The row of {id}, or 404 noted. */
 FALLIBLE enum err process_find(struct request *rq, struct node_process *out,
 			       struct errinfo *e);

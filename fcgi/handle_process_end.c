@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "base/pty_frame.h"
 #include "fcgi/answer.h"
 #include "fcgi/body.h"
 #include "fcgi/exec_wait.h"
@@ -175,13 +176,19 @@ static enum err stdin_send(struct request *rq, const struct node_process *p,
 			   const struct stdin_body *in, struct errinfo *e)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(2 * STDIN_MAX);
+	OWN(buf_free) struct buf frames = BUF_INIT(2 * STDIN_MAX);
 	OWN(link_close) struct link l = LINK_INIT;
 	const struct json_blob *data = in->text.p != NULL ? &in->text
 							  : &in->base64;
 	enum err r = link_open(rq, LINK_LIVE, &l, e);
 
 	wire_str(&b, p->exec);
-	wire_bytes(&b, data->p != NULL ? data->p : "", data->n);
+	if (p->terminal)
+		pty_put_input(&frames, data->p, data->n);
+	if (p->terminal)
+		wire_bytes(&b, buf_str(&frames), frames.len);
+	else
+		wire_bytes(&b, data->p != NULL ? data->p : "", data->n);
 	wire_u8(&b, in->close);
 	if (r == ERR_NONE)
 		r = link_call(&l, KM_STDIN, &b, NULL, e);

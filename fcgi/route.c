@@ -265,6 +265,20 @@ const char *route_param(const struct request *rq, const char *name)
 	return "";
 }
 
+enum err route_param_add(struct request *rq, const char *name,
+			 const char *value, struct errinfo *e)
+{
+	struct route_param *p = &rq->params[rq->nparams];
+
+	must(rq->nparams < ROUTE_PARAMS_MAX);
+	p->value = strdup(value);
+	if (p->value == NULL)
+		return err_set(e, ERR_NOMEM, 0, "path parameter");
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	rq->nparams++;
+	return ERR_NONE;
+}
+
 const char *route_header(const struct request *rq, const char *name)
 {
 	return rq->fcgi != NULL ? FCGX_GetParam(name, rq->fcgi->envp) : NULL;

@@ -117,6 +117,13 @@ struct request {
 const char *route_param(const struct request *rq, const char *name);
 
 /**
+ * route_param_add(rq, name, value, e):
+ * {name} that the path does not have: what a link or ticket stands for.
+ */
+FALLIBLE enum err route_param_add(struct request *rq, const char *name,
+				  const char *value, struct errinfo *e);
+
+/**
  * route_query(rq, name, out, size):
  * The decoded value of ?name= into ${out}. Returns false when absent, too
  * long or malformed.

@@ -166,6 +166,9 @@ enum err broker_open(struct broker *b, const struct broker_conf *conf,
 		r = broker_listen(b, "fcgi.sock", SOCK_STREAM, b->web_gid,
 				  &b->fcgi_socket, e);
 	if (r == ERR_NONE)
+		r = broker_listen(b, "terminal.sock", SOCK_STREAM, b->web_gid,
+				  &b->terminal_socket, e);
+	if (r == ERR_NONE)
 		r = role_start_all(b, programs, e);
 	if (r == ERR_NONE)
 		r = broker_listen(b, "fork.sock", SOCK_SEQPACKET, b->warren_gid,

@@ -20,7 +20,7 @@
 #include "sandbox/net.h"
 #include "sandbox/trash.h"
 
-#define BROKER_ROLES_MAX 17 /* the recorder and at most 16 workers */
+#define BROKER_ROLES_MAX 18 /* recorder, terminals and at most 16 workers */
 
 struct live;
 struct peer;
@@ -40,6 +40,7 @@ struct role {
 	struct broker *broker;
 	const char *name;
 	int program;
+	int socket; /* what it listens at; or -1 */
 	pid_t pid;
 	int pidfd;
 	struct loop_watch watch;
@@ -61,6 +62,7 @@ struct broker {
 	int keeper_program;
 	int maker_program;
 	int fcgi_socket;
+	int terminal_socket;
 	uid_t warren_uid;
 	gid_t warren_gid;
 	gid_t web_gid;

@@ -76,7 +76,7 @@ static int parse(int argc, char **argv, struct broker_conf *c, enum mode *mode)
 	}
 	if (optind != argc || c->data[0] != '/' || c->run[0] != '/' ||
 	    strlen(c->run) > 40 || c->workers < 1 ||
-	    c->workers >= BROKER_ROLES_MAX || c->disk_overcommit < 1 ||
+	    c->workers > BROKER_ROLES_MAX - 2 || c->disk_overcommit < 1 ||
 	    c->disk_overcommit > DISK_OVERCOMMIT_MAX)
 		return -1;
 	return 0;

@@ -189,12 +189,13 @@ static bool do_attach(struct client *c, struct wire_msg *msg)
 	struct wire_in in = wire_in(msg);
 	const char *id = wire_in_str(&in);
 	uint64_t after = wire_in_u64(&in);
-	bool follow = wire_in_u8(&in) != 0;
+	uint8_t follow = wire_in_u8(&in);
 	OWN(buf_free) struct buf b = BUF_INIT(64);
 	struct attach *a;
 	struct exec *x;
 
-	if (!wire_in_done(&in) || after == UINT64_MAX)
+	if (!wire_in_done(&in) || after == UINT64_MAX ||
+	    follow > KEEPER_FOLLOW_OWNER)
 		return false;
 	x = named(c, msg, id);
 	if (x == NULL)
@@ -205,7 +206,8 @@ static bool do_attach(struct client *c, struct wire_msg *msg)
 		client_refuse(c, msg->tag, ERR_NOMEM, "attach");
 		return true;
 	}
-	a->follow = follow;
+	a->follow = follow != KEEPER_REPLAY;
+	a->owner = follow == KEEPER_FOLLOW_OWNER;
 	wire_u64(&b, x->ring.first);
 	wire_u64(&b, x->ring.next);
 	wire_u8(&b, x->state == EXEC_ENDED);

@@ -16,7 +16,9 @@
 #include "sandbox/role.h"
 
 #define RECORDER "warren-recorder"
+#define TERMINAL "warren-terminal"
 #define WORKER "warren-fcgi"
+#define NOT_WORKERS 2
 #define DELAY_MAX_MS 5000
 #define LIVED_LONG_MS 10000
 #define STOP_GRACE_MS 5000
@@ -55,8 +57,8 @@ static enum err role_start(struct role *r, struct errinfo *e)
 	bool worker = strcmp(r->name, WORKER) == 0;
 	struct child_spec s = {.program = r->program,
 			       .argv = argv,
-			       .fds = &b->fcgi_socket,
-			       .nfds = worker ? 1 : 0,
+			       .fds = &r->socket,
+			       .nfds = r->socket >= 0 ? 1 : 0,
 			       .uid = b->warren_uid,
 			       .gid = b->warren_gid};
 	enum err err;
@@ -160,19 +162,33 @@ static void end_old_all(struct broker *b)
 	closedir(d);
 }
 
+static void role_of(struct broker *b, int i, struct role *out)
+{
+	*out = (struct role){.broker = b,
+			     .name = WORKER,
+			     .socket = b->fcgi_socket,
+			     .pidfd = -1,
+			     .watch = LOOP_WATCH_INIT};
+	if (i == 0) {
+		out->name = RECORDER;
+		out->socket = -1;
+	} else if (i == 1) {
+		out->name = TERMINAL;
+		out->socket = b->terminal_socket;
+	}
+}
+
 enum err role_start_all(struct broker *b, int programs_dir, struct errinfo *e)
 {
 	enum err r = ERR_NONE;
 
 	end_old_all(b);
-	must(b->conf.workers < BROKER_ROLES_MAX);
-	for (int i = 0; i <= b->conf.workers && r == ERR_NONE; i++) {
+	must(b->conf.workers + NOT_WORKERS <= BROKER_ROLES_MAX);
+	for (int i = 0; i < b->conf.workers + NOT_WORKERS && r == ERR_NONE;
+	     i++) {
 		struct role *role = &b->roles[i];
 
-		*role = (struct role){.broker = b,
-				      .name = i == 0 ? RECORDER : WORKER,
-				      .pidfd = -1,
-				      .watch = LOOP_WATCH_INIT};
+		role_of(b, i, role);
 		role->program = openat(programs_dir, role->name,
 				       O_RDONLY | O_CLOEXEC);
 		if (role->program < 0)

@@ -37,6 +37,7 @@ static enum err process_row(struct stmt *q, struct node_process *out,
 	stmt_col_copy(q, 16, p.exec, sizeof(p.exec));
 	stmt_col_copy(q, 17, p.session, sizeof(p.session));
 	stmt_col_copy(q, 18, p.failure, sizeof(p.failure));
+	p.terminal = stmt_col_int(q, 19) != 0;
 	r = stmt_copied(q, e);
 	if (r != ERR_NONE)
 		return r;
@@ -79,6 +80,7 @@ enum err node_process_add(struct store_conn *c,
 	stmt_text(&q, ":exec", n->exec != NULL ? n->exec : n->id);
 	stmt_text(&q, ":session", n->session);
 	stmt_int(&q, ":max", n->max);
+	stmt_int(&q, ":terminal", n->terminal);
 	r = stmt_run(&q, &made, e);
 	if (r == ERR_NONE && made == 0)
 		return process_not_added(c, n, e);

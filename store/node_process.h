@@ -19,6 +19,7 @@ struct node_process {
 	id_text_t exec;      /* what its keeper and its log call it */
 	id_text_t session;   /* "": none */
 	char failure[160];   /* why it did not start; "" */
+	bool terminal;       /* its stdin has frames: pty_frame.h */
 };
 
 struct node_process_list {
@@ -36,6 +37,7 @@ struct node_process_new {
 	const char *exec; /* NULL: as the id */
 	const char *session;
 	uint32_t max; /* that may run at a time; 0: any number */
+	bool terminal;
 };
 
 void node_process_free(struct node_process *p);

@@ -544,8 +544,60 @@ export abstract class Calls {
 	getExposedPorts(): Promise<ExposedPort[]>;
 	isPortExposed(port: number): Promise<boolean>;
 
+	/** Starts a terminal, or finds the one of that id. */
+	createTerminal(options?: TerminalOptions): Promise<TerminalStarted>;
+	/** A URL for one WebSocket, which needs no key. Default ttl: 1m. */
+	terminalTicket(options?: { id?: string; sessionId?: string;
+	    ttl?: string }): Promise<TerminalTicket>;
+	/** Looks at a terminal, which is started if it does not run. */
+	openTerminal(options?: TerminalOptions & { WebSocket?: unknown }):
+		Promise<Terminal>;
+
 	/** For all later commands; null or undefined unsets. */
 	setEnvVars(vars: Environment): Promise<void>;
+}
+
+export interface TerminalOptions {
+	/** Default: "terminal", or with a session "terminal-<session>". */
+	id?: string;
+	/** It begins in this session's directory. */
+	sessionId?: string;
+	/** Default: bash, or sh where there is none. */
+	shell?: string;
+	cwd?: string;
+	/** Of createTerminal() only. */
+	env?: Environment;
+	user?: 'root' | 'sandbox';
+	cols?: number;
+	rows?: number;
+	/** It hangs up when nobody typed for so long. Default: never. */
+	idleTimeoutMs?: number;
+}
+
+export interface TerminalStarted {
+	id: string;
+	pid: number;
+	/** False: it ran already. */
+	created: boolean;
+}
+
+export interface TerminalTicket {
+	url: string;
+	id: string;
+	ticket: string;
+	expiresAt: string;
+}
+
+/**
+ * A viewer. Events, as `event.detail`: `data` (Uint8Array), `ready`,
+ * `dropped`, `exit` ({code, reason}), `error` (string), `close` (number).
+ */
+export class Terminal extends EventTarget {
+	readonly id: string;
+	write(keys: string | Uint8Array): void;
+	resize(cols: number, rows: number): void;
+	/** Look away: the terminal goes on. */
+	close(): void;
 }
 
 export interface SessionOptions {

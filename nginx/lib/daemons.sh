@@ -89,7 +89,7 @@ end_leftovers() {
 		remove_run
 		found=0
 	fi
-	end_programs TERM warren-fcgi warren-recorder
+	end_programs TERM warren-fcgi warren-terminal warren-recorder
 	pid=$nginx
 	if runs_here "$pid" "$data/nginx/nginx.conf"; then
 		say "Stopping nginx (pid $pid), left over from a run before"
@@ -189,7 +189,8 @@ stop_all() {
 	done
 	[[ -z $broker ]] || end_group "$broker" 25
 	# Workers of a broker that died may still be finishing streams.
-	end_programs KILL warren-fcgi warren-recorder warren-keeper
+	end_programs KILL warren-fcgi warren-terminal warren-recorder \
+		warren-keeper
 	rm -f "$data/serve.pid"
 	# Nothing lives that could be found by it any more.
 	remove_run

@@ -49,7 +49,8 @@ layout_make() {
 	# Programs run from D: a checkout may be closed to user warren, and a
 	# new build must not change what runs.
 	for program in warrend warren-maker warren-keeper warren-init \
-		warren-git warren-bundle warren-fcgi warren-recorder warren \
+		warren-git warren-bundle warren-pty warren-fcgi \
+		warren-terminal warren-recorder warren \
 		libwarren-enter.so; do
 		install -m 0755 "$repo/build/$build_type/$program" \
 			"$data/bin/.$program"

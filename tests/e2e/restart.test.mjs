@@ -137,7 +137,7 @@ test('stopping leaves no process and no mount', limit, async () => {
 
 	await server.stop(data);
 	for (const program of ['warrend', 'warren-fcgi', 'warren-recorder',
-		'warren-maker', 'warren-keeper', 'nginx'])
+		'warren-terminal', 'warren-maker', 'warren-keeper', 'nginx'])
 		assert.deepEqual(findProcesses(program, (words) =>
 			words.some((word) => word.includes(data))), [], program);
 	assert.ok(!readFileSync('/proc/self/mounts', 'utf8').includes(data));

@@ -7,6 +7,7 @@ import * as file from './files.js';
 import * as git from './git.js';
 import * as port from './ports.js';
 import * as process from './process.js';
+import * as terminal from './terminal.js';
 import * as watching from './watch.js';
 
 export class Calls {
@@ -155,6 +156,18 @@ export class Calls {
 
 	isPortExposed(number) {
 		return port.isPortExposed(this.#api, number);
+	}
+
+	createTerminal(options) {
+		return terminal.createTerminal(this.#api, options);
+	}
+
+	terminalTicket(options) {
+		return terminal.terminalTicket(this.#api, options);
+	}
+
+	openTerminal(options) {
+		return terminal.openTerminal(this.#api, options);
 	}
 
 	/** Sets variables for all later commands; null or undefined unsets. */

@@ -1,6 +1,6 @@
 /**
- * A WebSocket client for short text messages, enough to see that an echo
- * comes back.
+ * A WebSocket client: text and binary messages, pings answered, and how it was
+ * closed.
  */
 import crypto from 'node:crypto';
 import http from 'node:http';
@@ -9,14 +9,23 @@ import { addressOf } from './http.mjs';
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const TEXT = 0x1;
+const BINARY = 0x2;
 const CLOSE = 0x8;
+const PING = 0x9;
+const PONG = 0xa;
 
 function frame(opcode, payload) {
 	const mask = crypto.randomBytes(4);
-	const head = payload.length < 126
-		? Buffer.from([0x80 | opcode, 0x80 | payload.length])
-		: Buffer.from([0x80 | opcode, 0x80 | 126,
+	let head = Buffer.from([0x80 | opcode, 0x80 | payload.length]);
+
+	if (payload.length >= 65536) {
+		head = Buffer.alloc(10);
+		head.writeUInt16BE((0x80 | opcode) << 8 | 0x80 | 127, 0);
+		head.writeBigUInt64BE(BigInt(payload.length), 2);
+	} else if (payload.length >= 126) {
+		head = Buffer.from([0x80 | opcode, 0x80 | 126,
 			payload.length >> 8, payload.length & 0xff]);
+	}
 	const body = Buffer.from(payload.map((b, i) => b ^ mask[i % 4]));
 
 	return Buffer.concat([head, mask, body]);
@@ -34,6 +43,11 @@ function* framesOf(buffer) {
 				break;
 			length = buffer.readUInt16BE(at + 2);
 			start = at + 4;
+		} else if (length === 127) {
+			if (buffer.length - at < 10)
+				break;
+			length = Number(buffer.readBigUInt64BE(at + 2));
+			start = at + 10;
 		}
 		if (buffer.length < start + length)
 			break;
@@ -51,6 +65,9 @@ class Socket {
 	#messages = [];
 	#waiting = [];
 	#rest = Buffer.alloc(0);
+	/** The code of the peer's close; undefined before, or without one. */
+	closed;
+	pings = 0;
 
 	constructor(socket, head) {
 		this.#socket = socket;
@@ -64,7 +81,30 @@ class Socket {
 		this.#socket.write(frame(TEXT, Buffer.from(text)));
 	}
 
-	/** The next message; undefined when the peer is gone. */
+	sendBinary(bytes) {
+		this.#socket.write(frame(BINARY, Buffer.from(bytes)));
+	}
+
+	/** Bytes as they are: what is no frame, too. */
+	sendRaw(bytes) {
+		this.#socket.write(bytes);
+	}
+
+	/** Read no more, or again. */
+	pause() {
+		this.#socket.pause();
+	}
+
+	resume() {
+		this.#socket.resume();
+	}
+
+	/** Without any goodbye. */
+	destroy() {
+		this.#socket.destroy();
+	}
+
+	/** The next message, text or a Buffer; undefined when the peer is gone. */
 	next() {
 		if (this.#messages.length > 0)
 			return Promise.resolve(this.#messages.shift());
@@ -83,8 +123,22 @@ class Socket {
 			end = found.end;
 			if (found.opcode === TEXT)
 				this.#give(found.payload.toString());
+			else if (found.opcode === BINARY)
+				this.#give(Buffer.from(found.payload));
+			else if (found.opcode === CLOSE)
+				this.#closed(found.payload);
+			else if (found.opcode === PING) {
+				this.pings++;
+				this.#socket.write(frame(PONG, found.payload));
+			}
 		}
 		this.#rest = all.subarray(end);
+	}
+
+	#closed(payload) {
+		this.closed = payload.length >= 2
+			? payload.readUInt16BE(0) : 1005;
+		this.#socket.end(frame(CLOSE, payload.subarray(0, 2)));
 	}
 
 	#give(message) {
@@ -98,7 +152,7 @@ class Socket {
 }
 
 /** Connects; rejects with `{status}` when the upgrade is refused. */
-export function connect(url) {
+export function connect(url, more = {}) {
 	const key = crypto.randomBytes(16).toString('base64');
 	const { host, port, headers } = addressOf(url);
 	const { pathname, search } = new URL(url);
@@ -110,6 +164,7 @@ export function connect(url) {
 			path: pathname + search,
 			headers: {
 				...headers,
+				...more,
 				Connection: 'Upgrade',
 				Upgrade: 'websocket',
 				'Sec-WebSocket-Version': '13',

@@ -27,6 +27,8 @@ static const char *const released[][2] = {
      "2c272bed3fa82573c9d66d00c8b91544715ef5b60b187c7849051303d9a3b7af"},
     {"node_0004_prune",
      "45eca9fa21a1ef750d4979b0edc788e727fbe7fd4615153699fae2d8e0c1effc"},
+    {"node_0005_terminals",
+     "59f62a39562c224ed43b7ae20f20ed0cd6f740b4f9d44cbc3fe28b1bf32aff84"},
 };
 
 #define RELEASED (sizeof(released) / sizeof(released[0]))

@@ -197,7 +197,7 @@ static void every_column_was_decided_on(void **state)
 	    4 + 7 + 31 + 5 + 7 /* tenants, keys, sandboxes, ports, audit */
 		+ 21 + 21      /* plans, tenant_limits */
 		+ 10,          /* file_links */
-	    16 + 19 + 18       /* executions, processes, contexts */
+	    16 + 20 + 18       /* executions, processes, contexts */
 		+ 6 + 6        /* sessions, idempotency (not to be read) */
 		+ 6,           /* denials */
 	    13 + 5 + 2 + 2,    /* logs, chunks, sandbox_logs, tenant_logs */
