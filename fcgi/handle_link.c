@@ -2,14 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/body.h"
-#include "fcgi/duration.h"
 #include "fcgi/file_body.h"
+#include "fcgi/until.h"
 #include "store/ctl_link.h"
 
 #define TTL_DEFAULT_MS (INT64_C(3600) * 1000)
@@ -35,58 +33,12 @@ static const struct json_field link_fields[] = {
     FILE_SESSION_FIELD,
 };
 
-/* "2026-01-31T12:00:00Z", with or without a fraction. */
-static bool iso_time(const char *text, int64_t *ms)
-{
-	struct tm tm = {0};
-	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-
-	if (end != NULL && *end == '.') {
-		end++;
-		end += strspn(end, "0123456789");
-	}
-	if (end == NULL || strcmp(end, "Z") != 0)
-		return false;
-	*ms = (int64_t)timegm(&tm) * 1000;
-	return true;
-}
-
-static enum err link_until(struct request *rq, const struct link_in *in,
-			   int64_t *out, struct errinfo *e)
-{
-	int64_t now = clock_unix_ms(), ttl = TTL_DEFAULT_MS;
-	const char *field = in->expires != NULL ? "expiresAt" : "ttl";
-
-	if (in->ttl != NULL && in->expires != NULL)
-		return err_http_field(rq, e, "ttl",
-				      "cannot be given with expiresAt");
-	if (in->ttl != NULL && !duration_parse(in->ttl, &ttl))
-		return err_http_field(rq, e, field,
-				      "must be a duration, such as 10m");
-	*out = now + ttl;
-	if (in->expires != NULL && !iso_time(in->expires, out))
-		return err_http_field(rq, e, field,
-				      "must be a time, such as "
-				      "2030-01-31T12:00:00Z");
-	if (*out <= now || *out > now + TTL_MAX_MS)
-		return err_http_field(rq, e, field,
-				      "must be within the next 30 days");
-	return ERR_NONE;
-}
-
 /* Where the caller reached us. */
 static void link_url(struct request *rq, struct json_out *o, const char *token)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(1024);
-	const char *scheme = route_header(rq, "REQUEST_SCHEME");
-	const char *host = route_header(rq, "SERVER_NAME");
-	const char *port = route_header(rq, "SERVER_PORT");
-	bool tls = scheme != NULL && strcmp(scheme, "https") == 0;
 
-	buf_addf(&b, "%s://%s", tls ? "https" : "http",
-		 host != NULL ? host : rq->worker->domain);
-	if (port != NULL && strcmp(port, tls ? "443" : "80") != 0)
-		buf_addf(&b, ":%s", port);
+	route_origin(rq, "http", &b);
 	buf_addf(&b, "/v1/links/%s", token);
 	json_out_text(o, "url", buf_str(&b));
 }
@@ -95,7 +47,7 @@ static void link_put(struct json_out *o, const struct ctl_link *l)
 {
 	json_out_text(o, "id", l->id);
 	json_out_text(o, "method", l->method);
-	json_out_text(o, "path", l->path);
+	json_out_text(o, "path", l->path); /* or port and user, or terminal */
 	json_out_bool(o, "download", l->download);
 	json_out_time(o, "createdAt", l->created_ms);
 	json_out_time(o, "expiresAt", l->expires_ms);
@@ -130,7 +82,10 @@ static enum err link_read(struct request *rq, struct ctl_link *l,
 	bool writes = in.method != NULL && strcmp(in.method, "PUT") == 0;
 
 	if (r == ERR_NONE)
-		r = link_until(rq, &in, &l->expires_ms, e);
+		r = until_read(rq,
+			       &(struct until){in.ttl, in.expires,
+					       TTL_DEFAULT_MS, TTL_MAX_MS},
+			       &l->expires_ms, e);
 	if (r != ERR_NONE)
 		return r;
 	if (!writes && strcmp(in.method, "GET") != 0)

@@ -15,9 +15,9 @@
 #include "base/pty_frame.h"
 #include "fcgi/answer.h"
 #include "fcgi/body.h"
-#include "fcgi/duration.h"
 #include "fcgi/handle_process.h"
 #include "fcgi/session.h"
+#include "fcgi/until.h"
 #include "store/ctl_link.h"
 
 #define PROGRAM "/opt/warren/bin/warren-pty"
@@ -374,6 +374,7 @@ struct ticket_body {
 	const char *id;
 	const char *session;
 	const char *ttl;
+	const char *expires;
 };
 
 #define AT(member) offsetof(struct ticket_body, member)
@@ -382,6 +383,7 @@ static const struct json_field ticket_fields[] = {
     {"id", NULL, JSON_TEXT, AT(id), false, 1, 4096},
     {"sessionId", "session", JSON_TEXT, AT(session), false, 1, 4096},
     {"ttl", NULL, JSON_TEXT, AT(ttl), false, 1, 32},
+    {"expiresAt", NULL, JSON_TEXT, AT(expires), false, 1, 40},
 };
 
 #undef AT
@@ -390,15 +392,8 @@ static void ticket_url(struct request *rq, struct json_out *o,
 		       const char *token)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(1024);
-	const char *scheme = route_header(rq, "REQUEST_SCHEME");
-	const char *host = route_header(rq, "SERVER_NAME");
-	const char *port = route_header(rq, "SERVER_PORT");
-	bool tls = scheme != NULL && strcmp(scheme, "https") == 0;
 
-	buf_addf(&b, "%s://%s", tls ? "wss" : "ws",
-		 host != NULL ? host : rq->worker->domain);
-	if (port != NULL && strcmp(port, tls ? "443" : "80") != 0)
-		buf_addf(&b, ":%s", port);
+	route_origin(rq, "ws", &b);
 	buf_addf(&b, "/v1/terminals/%s", token);
 	json_out_text(o, "url", buf_str(&b));
 }
@@ -408,7 +403,6 @@ static enum err ticket_read(struct request *rq, struct ctl_link *l,
 {
 	struct ticket_body in = {.id = NULL};
 	struct terminal t = {.id = NULL};
-	int64_t ttl = TICKET_MS;
 	enum err r = body_json(rq, ticket_fields, JSON_COUNT(ticket_fields),
 			       &in, e);
 
@@ -416,13 +410,13 @@ static enum err ticket_read(struct request *rq, struct ctl_link *l,
 	t.session = in.session;
 	if (r == ERR_NONE)
 		r = terminal_name(rq, &t, e);
+	if (r == ERR_NONE)
+		r = until_read(rq,
+			       &(struct until){in.ttl, in.expires, TICKET_MS,
+					       TICKET_MAX_MS},
+			       &l->expires_ms, e);
 	if (r != ERR_NONE)
 		return r;
-	if (in.ttl != NULL &&
-	    (!duration_parse(in.ttl, &ttl) || ttl < 1 || ttl > TICKET_MAX_MS))
-		return err_http_field(rq, e, "ttl",
-				      "must be a duration of at most 1h");
-	l->expires_ms = clock_unix_ms() + ttl;
 	snprintf(l->method, sizeof(l->method), "%s", METHOD);
 	l->path = strdup(t.name);
 	return l->path != NULL ? ERR_NONE : err_set(e, ERR_NOMEM, 0, "ticket");

@@ -7,11 +7,13 @@
 #include "fcgi/answer.h"
 #include "fcgi/pool.h"
 #include "fcgi/preview.h"
+#include "fcgi/preview_access.h"
 #include "fcgi/preview_socket.h"
 
 #define PREVIEW_PARAM "WARREN_PREVIEW_KEY"
 #define PREVIEW_RETRIED "WARREN_PREVIEW_RETRIED"
 #define PREVIEW_LOCATION "@preview_retry"
+#define PREVIEW_CHECKED "@preview_checked"
 
 const char *preview_key(const struct request *rq)
 {
@@ -47,13 +49,6 @@ bool preview_split(const char *key, uint16_t *port, id_sandbox_t id,
 
 /* ---- answers ---- */
 
-static bool preview_wants_page(const struct request *rq)
-{
-	const char *accept = route_header(rq, "HTTP_ACCEPT");
-
-	return accept != NULL && strstr(accept, "text/html") != NULL;
-}
-
 /* A page for people; programs get the error's JSON. */
 static enum err preview_page(struct request *rq, int status, bool again,
 			     const char *text)
@@ -81,7 +76,7 @@ static enum err preview_none(struct request *rq, struct errinfo *e)
 {
 	static const char text[] = "There is no preview at this address";
 
-	if (preview_wants_page(rq))
+	if (preview_access_page(rq))
 		return preview_page(rq, 404, false, text);
 	return err_http_fail(rq, e, HTTP_NOT_FOUND, "%s", text);
 }
@@ -92,7 +87,7 @@ static enum err preview_silent(struct request *rq, const struct ctl_port *p,
 	char text[64];
 
 	snprintf(text, sizeof(text), "Nothing listens on port %u yet", p->port);
-	if (preview_wants_page(rq))
+	if (preview_access_page(rq))
 		return preview_page(rq, 503, true, text);
 	rq->failure.retry_after = 1;
 	json_out_int(err_http_context(rq), "port", p->port);
@@ -105,7 +100,7 @@ static enum err preview_broken(struct request *rq, const struct ctl_port *p,
 	static const char text[] =
 	    "The program behind this address gave no answer";
 
-	if (preview_wants_page(rq))
+	if (preview_access_page(rq))
 		return preview_page(rq, 502, false, text);
 	json_out_int(err_http_context(rq), "port", p->port);
 	return err_http_fail(rq, e, HTTP_SERVICE_NOT_RESPONDING, "%s", text);
@@ -154,6 +149,61 @@ static enum err preview_port(struct request *rq, struct ctl_port *p,
 	return r;
 }
 
+static enum err preview_refused(struct request *rq, struct errinfo *e)
+{
+	static const char text[] = "This preview is private: open it by a link";
+
+	if (preview_access_page(rq))
+		return preview_page(rq, 401, false, text);
+	answer_header(rq, "WWW-Authenticate", "Bearer");
+	err_http_suggest(rq, "Send Authorization: Bearer <API key>, or the "
+			     "token of a link in X-Warren-Token");
+	return err_http_fail(rq, e, HTTP_UNAUTHORIZED, "%s", text);
+}
+
+/* nginx sends it on, without what was shown to us. */
+static enum err preview_pass(struct request *rq, const struct ctl_port *p,
+			     const struct preview_guest *guest)
+{
+	answer_header(rq, "X-Accel-Redirect", "%s", PREVIEW_CHECKED);
+	answer_header(rq, "X-Warren-Host", "%s",
+		      p->keep_host ? "public" : "local");
+	answer_header(rq, "X-Warren-User", "%s", guest->user);
+	answer_header(rq, "X-Warren-Used", "%s", guest->by_key ? "key" : "");
+	answer_empty(rq, 200);
+	return ERR_NONE;
+}
+
+/* One that each request is looked at for. */
+static enum err preview_checked(struct request *rq, struct ctl_port *p,
+				struct errinfo *e)
+{
+	OWN(link_close) struct link l = LINK_INIT;
+	struct preview_guest guest;
+	enum err r = preview_access(rq, p, &guest, e);
+
+	if (r == ERR_DENIED)
+		return preview_refused(rq, e);
+	if (r != ERR_NONE || guest.told)
+		return r;
+	if (!preview_socket_alive(rq, p)) {
+		r = pool_long(rq, e);
+		if (r == ERR_NONE)
+			r = link_open(rq, LINK_START, &l, e);
+		if (r == ERR_NONE)
+			r = preview_socket_open(&l, p, e);
+		if (r != ERR_NONE)
+			return r;
+	}
+	if (route_header(rq, PREVIEW_RETRIED) == NULL)
+		return preview_pass(rq, p, &guest);
+	r = pool_long(rq, e);
+	if (r != ERR_NONE)
+		return r;
+	return preview_socket_answers(rq, p) ? preview_broken(rq, p, e)
+					     : preview_silent(rq, p, e);
+}
+
 enum err preview_serve(struct request *rq, struct errinfo *e)
 {
 	OWN(link_close) struct link l = LINK_INIT;
@@ -164,6 +214,8 @@ enum err preview_serve(struct request *rq, struct errinfo *e)
 		r = preview_port(rq, &p, e);
 	if (r == ERR_NOT_FOUND)
 		return preview_none(rq, e);
+	if (r == ERR_NONE && preview_socket_checked(&p))
+		return preview_checked(rq, &p, e);
 	if (r == ERR_NONE)
 		r = pool_long(rq, e); /* to see whether anybody answers */
 	if (r != ERR_NONE)

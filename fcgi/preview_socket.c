@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,13 +14,17 @@
 
 #define BACKLOG 512
 
-/* A keeper that reaches nobody inside hangs up much faster than this. */
-#define REFUSED_MS 150
+#define CONNECT_MS 1000 /* on the sandbox's own loopback */
 
 void preview_socket_key(const struct ctl_port *p, char out[PREVIEW_KEY_MAX])
 {
 	snprintf(out, PREVIEW_KEY_MAX, "%u-%s-%s", p->port, p->sandbox,
 		 p->token);
+}
+
+bool preview_socket_checked(const struct ctl_port *p)
+{
+	return p->is_private || p->keep_host || p->expires_ms > 0;
 }
 
 static bool preview_socket_name(const struct request *rq,
@@ -33,8 +36,9 @@ static bool preview_socket_name(const struct request *rq,
 
 	preview_socket_key(p, key);
 	out->sun_family = AF_UNIX;
-	n = snprintf(out->sun_path, sizeof(out->sun_path), "%s/preview/%s.sock",
-		     rq->worker->run_dir, key);
+	n = snprintf(out->sun_path, sizeof(out->sun_path),
+		     "%s/preview/%s%s.sock", rq->worker->run_dir,
+		     preview_socket_checked(p) ? "x-" : "", key);
 	return n > 0 && (size_t)n < sizeof(out->sun_path);
 }
 
@@ -85,12 +89,27 @@ bool preview_socket_alive(const struct request *rq, const struct ctl_port *p)
 	return fd >= 0;
 }
 
-bool preview_socket_answers(const struct request *rq, const struct ctl_port *p)
+bool preview_socket_answers(struct request *rq, const struct ctl_port *p)
 {
-	OWN(own_fd) int fd = preview_socket_dial(rq, p);
-	struct pollfd wait = {.fd = fd, .events = POLLIN | POLLRDHUP};
+	OWN(link_close) struct link l = LINK_INIT;
+	OWN(buf_free) struct buf b = BUF_INIT(64);
+	struct wire_msg *msg = NULL;
+	struct wire_in in;
+	struct errinfo e;
+	bool open;
 
-	return fd >= 0 && poll(&wait, 1, REFUSED_MS) == 0;
+	wire_u16(&b, p->port);
+	wire_u8(&b, false);
+	wire_u32(&b, CONNECT_MS);
+	wire_str(&b, "");
+	if (link_open(rq, LINK_LIVE, &l, &e) != ERR_NONE ||
+	    link_call(&l, KM_PORT_CHECK, &b, &msg, &e) != ERR_NONE ||
+	    msg->type != KM_PORT_IS)
+		return false;
+	in = wire_in(msg);
+	open = wire_in_u8(&in) != 0;
+	wire_in_u16(&in);
+	return wire_in_done(&in) && open;
 }
 
 /* nginx's user is in the directory's group; the socket itself is open. */

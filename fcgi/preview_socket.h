@@ -11,6 +11,13 @@
 /* "65535-" + 22 + "-" + 16 + NUL */
 #define PREVIEW_KEY_MAX 48
 
+/**
+ * preview_socket_checked(p):
+ * A worker must look at each request: it is private, it expires, or its
+ * program gets another Host. Its socket has a name that no host name has.
+ */
+bool preview_socket_checked(const struct ctl_port *p);
+
 /** preview_socket_key(p, out): "port-id-token". */
 void preview_socket_key(const struct ctl_port *p, char out[PREVIEW_KEY_MAX]);
 
@@ -43,8 +50,8 @@ bool preview_socket_alive(const struct request *rq, const struct ctl_port *p);
 
 /**
  * preview_socket_answers(rq, p):
- * Something listens on the port inside: the keeper does not hang up at once.
+ * Something listens on the port of rq->sandbox, as its keeper finds.
  */
-bool preview_socket_answers(const struct request *rq, const struct ctl_port *p);
+bool preview_socket_answers(struct request *rq, const struct ctl_port *p);
 
 #endif

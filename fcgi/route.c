@@ -279,6 +279,19 @@ enum err route_param_add(struct request *rq, const char *name,
 	return ERR_NONE;
 }
 
+void route_origin(const struct request *rq, const char *scheme, struct buf *out)
+{
+	const char *came = route_header(rq, "REQUEST_SCHEME");
+	const char *host = route_header(rq, "SERVER_NAME");
+	const char *port = route_header(rq, "SERVER_PORT");
+	bool tls = came != NULL && strcmp(came, "https") == 0;
+
+	buf_addf(out, "%s%s://%s", scheme, tls ? "s" : "",
+		 host != NULL ? host : rq->worker->domain);
+	if (port != NULL && strcmp(port, tls ? "443" : "80") != 0)
+		buf_addf(out, ":%s", port);
+}
+
 const char *route_header(const struct request *rq, const char *name)
 {
 	return rq->fcgi != NULL ? FCGX_GetParam(name, rq->fcgi->envp) : NULL;

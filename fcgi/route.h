@@ -171,6 +171,11 @@ const char *route_header(const struct request *rq, const char *name);
 FALLIBLE enum err route_find(struct request *rq, const char *method,
 			     const char *path, struct errinfo *e);
 
+/** route_origin(rq, scheme, out): "http://host:port" where the caller reached
+ * us, "https://…" by TLS; ${scheme} is "http" or "ws". */
+void route_origin(const struct request *rq, const char *scheme,
+		  struct buf *out);
+
 /** route_serve(rq): Authenticate, route, call the handler, answer. */
 void route_serve(struct request *rq);
 

@@ -22,6 +22,21 @@ static void port_row(struct stmt *q, struct ctl_port *p)
 	stmt_col_copy(q, 2, p->token, sizeof(p->token));
 	stmt_col_copy(q, 3, p->name, sizeof(p->name));
 	p->created_ms = stmt_col_int(q, 4);
+	p->is_private = strcmp(stmt_col_text(q, 5), "private") == 0;
+	p->keep_host = stmt_col_int(q, 6) != 0;
+	p->expires_ms = stmt_col_int(q, 7);
+}
+
+static void port_bind(struct stmt *q, const char *tenant,
+		      const struct ctl_port *p)
+{
+	stmt_text(q, ":tenant", tenant);
+	stmt_text(q, ":sandbox", p->sandbox);
+	stmt_int(q, ":port", p->port);
+	stmt_text(q, ":token", p->token);
+	stmt_text(q, ":access", p->is_private ? "private" : "public");
+	stmt_int(q, ":keep_host", p->keep_host);
+	stmt_int(q, ":expires", p->expires_ms);
 }
 
 enum err ctl_port_add(struct store_conn *c, const char *tenant,
@@ -39,10 +54,7 @@ enum err ctl_port_add(struct store_conn *c, const char *tenant,
 	r = stmt_use(c, STMT_PORT_ADD, &q, e);
 	if (r != ERR_NONE)
 		return r;
-	stmt_text(&q, ":tenant", tenant);
-	stmt_text(&q, ":sandbox", p->sandbox);
-	stmt_int(&q, ":port", p->port);
-	stmt_text(&q, ":token", p->token);
+	port_bind(&q, tenant, p);
 	stmt_text(&q, ":name", p->name);
 	stmt_int(&q, ":now", now);
 	r = stmt_run(&q, &n, e);
@@ -50,6 +62,25 @@ enum err ctl_port_add(struct store_conn *c, const char *tenant,
 		return err_set(e, ERR_NOT_FOUND, 0, "no such sandbox");
 	if (r == ERR_NONE)
 		p->created_ms = now;
+	return r;
+}
+
+enum err ctl_port_set(struct store_conn *c, const char *tenant,
+		      const struct ctl_port *p, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	uint64_t n;
+	enum err r;
+
+	if (!port_token_ok(p->token))
+		return err_set(e, ERR_ARG, 0, "token");
+	r = stmt_use(c, STMT_PORT_SET, &q, e);
+	if (r != ERR_NONE)
+		return r;
+	port_bind(&q, tenant, p);
+	r = stmt_run(&q, &n, e);
+	if (r == ERR_NONE && n == 0)
+		return err_set(e, ERR_NOT_FOUND, 0, "no such port");
 	return r;
 }
 
@@ -132,6 +163,8 @@ enum err ctl_port_key(struct store_conn *c, const char *sandbox, uint16_t port,
 	if (r != ERR_NONE)
 		return r;
 	memcpy(had, p.token, strlen(p.token));
+	if (p.expires_ms > 0 && p.expires_ms <= clock_unix_ms())
+		return err_set(e, ERR_NOT_FOUND, 0, "no such port");
 	if (sodium_memcmp(had, want, sizeof(want)) != 0)
 		return err_set(e, ERR_NOT_FOUND, 0, "no such port");
 	*out = p;

@@ -16,6 +16,9 @@ struct ctl_port {
 	char token[ID_TOKEN_LEN + 1];
 	char name[CTL_PORT_NAME_MAX + 1]; /* "": none */
 	int64_t created_ms;
+	bool is_private;    /* only for who shows a key, a token or a cookie */
+	bool keep_host;     /* its program gets the preview's own Host */
+	int64_t expires_ms; /* 0: never */
 };
 
 struct ctl_port_list {
@@ -31,6 +34,14 @@ struct ctl_port_list {
  */
 FALLIBLE enum err ctl_port_add(struct store_conn *c, const char *tenant,
 			       struct ctl_port *p, struct errinfo *e);
+
+/**
+ * ctl_port_set(c, tenant, p, e):
+ * Another token, access, Host or expiry of a port that is exposed.
+ * Errors: ERR_NOT_FOUND, ERR_ARG (token).
+ */
+FALLIBLE enum err ctl_port_set(struct store_conn *c, const char *tenant,
+			       const struct ctl_port *p, struct errinfo *e);
 
 /**
  * ctl_port_remove(c, tenant, sandbox, port, out, e):
@@ -55,7 +66,8 @@ void ctl_port_list_free(struct ctl_port_list *l);
 /**
  * ctl_port_key(c, sandbox, port, token, out, e):
  * The port behind a preview host name, whoever asks; the token is compared in
- * constant time. Errors: ERR_NOT_FOUND, the same for every reason.
+ * constant time. Errors: ERR_NOT_FOUND, the same for every reason, as that it
+ * has expired.
  */
 FALLIBLE enum err ctl_port_key(struct store_conn *c, const char *sandbox,
 			       uint16_t port, const char *token,

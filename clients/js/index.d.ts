@@ -415,6 +415,9 @@ export interface ExposedPort {
 	port: number;
 	name?: string;
 	token: string;
+	access: 'public' | 'private';
+	keepHost: boolean;
+	expiresAt?: string;
 }
 
 /* The sandbox */
@@ -538,8 +541,13 @@ export abstract class Calls {
 		options?: WatchOptions & { since?: string }):
 		Promise<CheckChangesResult>;
 
-	exposePort(port: number, options?: { name?: string; token?: string }):
+	exposePort(port: number, options?: PortSettings & { name?: string }):
 		Promise<ExposedPort>;
+	changePort(port: number, changes: PortSettings & { rotate?: boolean }):
+		Promise<ExposedPort>;
+	/** To a private preview; `user` is what its program sees. */
+	linkPort(port: number, options?: { ttl?: string; expiresAt?: string;
+	    user?: string; once?: boolean }): Promise<PortLink>;
 	unexposePort(port: number): Promise<void>;
 	getExposedPorts(): Promise<ExposedPort[]>;
 	isPortExposed(port: number): Promise<boolean>;
@@ -555,6 +563,24 @@ export abstract class Calls {
 
 	/** For all later commands; null or undefined unsets. */
 	setEnvVars(vars: Environment): Promise<void>;
+}
+
+export interface PortSettings {
+	/** 1 to 16 of a-z 0-9. */
+	token?: string;
+	/** Default: public. */
+	access?: 'public' | 'private';
+	ttl?: string;
+	expiresAt?: string;
+	/** The program gets the preview's own Host. */
+	keepHost?: boolean;
+}
+
+export interface PortLink {
+	url: string;
+	token: string;
+	id: string;
+	expiresAt: string;
 }
 
 export interface TerminalOptions {

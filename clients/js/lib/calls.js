@@ -150,6 +150,14 @@ export class Calls {
 		return port.unexposePort(this.#api, number);
 	}
 
+	changePort(number, changes) {
+		return port.changePort(this.#api, number, changes);
+	}
+
+	linkPort(number, options) {
+		return port.linkPort(this.#api, number, options);
+	}
+
 	getExposedPorts() {
 		return port.getExposedPorts(this.#api);
 	}
