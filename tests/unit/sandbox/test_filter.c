@@ -278,22 +278,37 @@ static void other_limits_can_be_lowered(void **state)
 }
 
 #ifdef __x86_64__
-static int foreign(void *arg)
+static int foreign_call(void)
 {
 	long r;
 
+	__asm__ volatile("int $0x80" : "=a"(r) : "a"(20L) : "memory");
+	return r > 0 ? 1 : 2;
+}
+
+static int foreign_free(void *arg)
+{
+	(void)arg;
+	return foreign_call();
+}
+
+static int foreign(void *arg)
+{
 	(void)arg;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    filter_load(&filter) < 0)
 		return 255;
-	__asm__ volatile("int $0x80" : "=a"(r) : "a"(20L) : "memory");
-	return r > 0 ? 1 : 2;
+	return foreign_call();
 }
 
 static void a_foreign_architecture_kills(void **state)
 {
 	(void)state;
-	assert_int_equal(apart(foreign, NULL), 128 + SIGSYS);
+	/* Some virtual machines have no such calls at all. */
+	if (apart(foreign_free, NULL) == 128 + SIGSEGV)
+		assert_int_equal(apart(foreign, NULL), 128 + SIGSEGV);
+	else
+		assert_int_equal(apart(foreign, NULL), 128 + SIGSYS);
 	/* x32 */
 	assert_int_equal(errno_of((struct attempt){0x40000000 | 39, {0}}),
 			 128 + SIGSYS);
