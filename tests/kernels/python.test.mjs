@@ -203,6 +203,21 @@ describe('python', { timeout: 240_000 }, () => {
 			assert.equal(text(run), '[5, 1, 2]');
 		});
 
+		it('works in a loop that an interrupt cut in its own code', async () => {
+			await good('import asyncio, threading\n' +
+				'await asyncio.sleep(0)\n' +
+				'task = asyncio.get_event_loop().create_task(' +
+				'asyncio.sleep(0.01, 5))');
+			/* As it is after that: who is to run it looks at these. */
+			await good('loop = asyncio.get_event_loop()\n' +
+				'loop._thread_id = threading.get_ident()\n' +
+				'loop._stopping = True\n' +
+				'asyncio._set_running_loop(loop)');
+			const run = await good('x = await task\n' +
+				'async def f(): return 6\n(x, asyncio.run(f()))');
+			assert.equal(text(run), '(5, 6)');
+		});
+
 		it('runs finally blocks when it is interrupted', async () => {
 			const going = kernel.run('try:\n    print("in", flush=True)\n' +
 				'    await asyncio.sleep(60)\n' +

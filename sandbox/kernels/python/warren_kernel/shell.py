@@ -20,6 +20,17 @@ FUTURES = 0x1fe0000  # CO_FUTURE_DIVISION up to CO_FUTURE_ANNOTATIONS
 MUTED = re.compile(r"[\s)]*;")
 
 
+def _mend(loop):
+    """For a loop that nobody is inside: an interrupt in the middle of its own
+    code leaves it as if it ran, or was about to stop. Its tasks stay."""
+    import asyncio
+    if loop.is_running():
+        loop._thread_id = None
+        asyncio._set_running_loop(None)
+    if getattr(loop, "_stopping", False):
+        loop._stopping = False
+
+
 class Shell:
     """One tenant's names, and the cells that work on them."""
 
@@ -125,6 +136,7 @@ class Shell:
         import asyncio
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.new_event_loop()
+        _mend(self._loop)
         asyncio.set_event_loop(self._loop)
         return self._loop
 
@@ -136,6 +148,7 @@ class Shell:
             return loop.run_until_complete(task)
         except KeyboardInterrupt:
             if not task.done():
+                _mend(loop)
                 task.cancel()
                 loop.run_until_complete(asyncio.wait({task}, timeout=1))
             raise
