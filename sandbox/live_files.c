@@ -23,6 +23,7 @@ void live_layers_close(struct live_layers *l)
 {
 	own_fd(&l->image);
 	own_fd(&l->tools);
+	own_fd(&l->ours);
 	own_fd(&l->usr_over);
 	own_fd(&l->usr);
 	own_fd(&l->files.mount);
@@ -44,6 +45,9 @@ static enum err open_image(struct broker *b, const char *name, int user_ns,
 
 	if (image < 0)
 		return err_set(e, ERR_NOT_FOUND, errno, "image %s", name);
+	l->ours = mount_fixed(b->images, "host/fixed");
+	if (l->ours < 0)
+		return err_set(e, ERR_IO, errno, "host/fixed");
 	l->image = mount_layer(image, "rootfs", user_ns);
 	if (l->image < 0)
 		return err_set(e, ERR_IO, errno, "image %s", name);

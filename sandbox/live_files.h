@@ -16,6 +16,7 @@
 struct live_layers {
 	int image;    /* D/images/<name>/rootfs */
 	int tools;    /* -1, or D/images/host/tools: for other images */
+	int ours;     /* D/images/host/fixed, with its ids as they are */
 	int usr_over; /* D/images/<name>/host-usr, or -1: no such layer … */
 	int usr;      /* … over the machine's /usr */
 	struct disk_files files;
@@ -23,8 +24,8 @@ struct live_layers {
 
 #define LIVE_LAYERS_NONE                                                       \
 	{                                                                      \
-		.image = -1, .tools = -1, .usr_over = -1, .usr = -1,           \
-		.files = {                                                     \
+		.image = -1, .tools = -1, .ours = -1, .usr_over = -1,          \
+		.usr = -1, .files = {                                          \
 			.mount = -1                                            \
 		}                                                              \
 	}

@@ -3,6 +3,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -26,6 +27,16 @@ int mount_layer(int dir, const char *path, int user_ns)
 	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
 	int fd = open_tree(dir, path,
 			   path[0] == '\0' ? flags | AT_EMPTY_PATH : flags);
+
+	if (fd >= 0 && mount_setattr(fd, "", AT_EMPTY_PATH, &a, sizeof(a)) < 0)
+		own_fd(&fd);
+	return fd;
+}
+
+int mount_fixed(int dir, const char *path)
+{
+	struct mount_attr a = {.attr_set = LAYER_ATTRS};
+	int fd = open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
 	if (fd >= 0 && mount_setattr(fd, "", AT_EMPTY_PATH, &a, sizeof(a)) < 0)
 		own_fd(&fd);
@@ -210,6 +221,47 @@ static int usr_tree(const struct mount_plan *p, int root)
 	return m < 0 || at < 0 ? -1 : mount_onto(m, at);
 }
 
+/* The same in what a sandbox's root may have moved away: its disk takes what is
+ * made anew from no id but its own. */
+static int place_as(int root, const char *name, uid_t owner)
+{
+	int fd = place(root, name);
+
+	if (fd >= 0 || errno != EOVERFLOW)
+		return fd;
+	setfsgid(owner);
+	setfsuid(owner);
+	fd = place(root, name);
+	setfsuid(0);
+	setfsgid(0);
+	return fd;
+}
+
+/*
+ * What we run inside, which nobody there writes to: what a sandbox's root put
+ * in that place is hidden. Its owner is nobody inside, so root cannot read what
+ * may only be run: such a process is opaque from its first instruction on. An
+ * overlay, as a bind would be one inode for all to watch and to lock; without
+ * an upper layer it wants two lower ones.
+ */
+static int ours_at(const struct mount_plan *p, int root)
+{
+	OWN(own_fd) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+	OWN(own_fd) int opt = place_as(root, "opt", p->root_uid);
+	OWN(own_fd)
+	int at = opt < 0 ? -1 : place_as(opt, "warren", p->root_uid);
+	OWN(own_fd) int m = -1;
+	char none[48];
+
+	snprintf(none, sizeof(none), "/warren:/proc/self/fd/%d/none", p->ours);
+	if (fs < 0 || at < 0 || set(fs, "source", "warren") < 0 ||
+	    set_fd_path(fs, "lowerdir", p->ours, none) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	m = fsmount(fs, FSMOUNT_CLOEXEC, LAYER_ATTRS | MOUNT_ATTR_RDONLY);
+	return m < 0 ? -1 : mount_onto(m, at);
+}
+
 /* The two layers, and /tmp which never touches the disk. */
 static int root_tree(const struct mount_plan *p, int *root)
 {
@@ -230,6 +282,8 @@ static int root_tree(const struct mount_plan *p, int *root)
 	*root = STEAL_FD(m);
 	if (p->usr_over >= 0 && usr_tree(p, *root) < 0)
 		return -1;
+	if (p->ours >= 0 && ours_at(p, *root) < 0)
+		return -1;
 	if (gave)
 		disk_parts_hold(p->files);
 	at = place(*root, "tmp");
@@ -243,8 +297,8 @@ static int root_tree(const struct mount_plan *p, int *root)
  */
 static int attach_layers(const struct mount_plan *p)
 {
-	const int layers[] = {p->image, p->tools, p->usr_over, p->usr,
-			      p->files};
+	const int layers[] = {p->image,    p->tools, p->ours,
+			      p->usr_over, p->usr,   p->files};
 
 	for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++)
 		if (layers[i] >= 0 &&
@@ -342,8 +396,9 @@ bool mount_is_ours(const struct mount_plan *p, const struct mount_stage *s,
 		   int self)
 {
 	bool counts = s != NULL && s->before.n > 0;
-	/* The root, /tmp, /dev/shm and maybe /usr. */
-	int made = counts ? s->made + 3 + (p->usr_over >= 0) : 0;
+	/* The root, /tmp, /dev/shm and maybe /usr and /opt/warren. */
+	int made = counts ? s->made + 3 + (p->usr_over >= 0) + (p->ours >= 0)
+			  : 0;
 
 	if (counts && !mount_check_count(&s->before, made))
 		return false;

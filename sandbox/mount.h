@@ -17,6 +17,7 @@ struct mount_plan {
 	const char *point; /* an empty directory of the host to build on */
 	int image;         /* the image's root directory */
 	int tools;         /* -1, or what lies over that: our /opt/warren */
+	int ours;       /* -1, or host/fixed: /opt/warren for all, as it is */
 	int usr_over;   /* -1, or what lies over the machine's own /usr … */
 	int usr;        /* … and that */
 	int files;      /* the sandbox's own: {root,usr}/{upper,work} */
@@ -32,6 +33,9 @@ struct mount_plan {
  * caller's mount namespace: before the clone.
  */
 int mount_layer(int dir, const char *path, int user_ns);
+
+/** mount_fixed(dir, path): A detached copy with its ids as they are. */
+int mount_fixed(int dir, const char *path);
 
 /* /dev and /proc, made before anything else of the sandbox is known. */
 struct mount_stage {

@@ -73,9 +73,13 @@ static const struct made {
 	const char *at;
 	const char *type;
 	bool needed;
-} made[] = {{"/", "overlay", true},      {"/usr", "overlay", false},
-	    {"/tmp", "tmpfs", true},     {"/dev", "tmpfs", true},
-	    {"/dev/shm", "tmpfs", true}, {"/dev/pts", "devpts", true},
+} made[] = {{"/", "overlay", true},
+	    {"/usr", "overlay", false},
+	    {"/opt/warren", "overlay", false},
+	    {"/tmp", "tmpfs", true},
+	    {"/dev", "tmpfs", true},
+	    {"/dev/shm", "tmpfs", true},
+	    {"/dev/pts", "devpts", true},
 	    {"/proc", "proc", true}};
 
 #define MADE (sizeof(made) / sizeof(made[0]))

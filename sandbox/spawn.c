@@ -195,6 +195,7 @@ struct orders {
 	struct limits limits;
 	bool host_usr;
 	bool tools;
+	bool ours;
 };
 
 enum { ORDER_IMAGE, ORDER_FILES, ORDER_COUNT };
@@ -207,7 +208,8 @@ bool spawn_fill(const struct spawn_plan *p, const struct spawn_child *husk)
 				 .shm_bytes = p->mounts.shm_bytes,
 				 .limits = p->limits,
 				 .host_usr = p->mounts.usr_over >= 0,
-				 .tools = p->mounts.tools >= 0};
+				 .tools = p->mounts.tools >= 0,
+				 .ours = p->mounts.ours >= 0};
 	struct parcel_fds fds = {{p->mounts.image, p->mounts.files},
 				 ORDER_COUNT};
 
@@ -217,6 +219,8 @@ bool spawn_fill(const struct spawn_plan *p, const struct spawn_child *husk)
 	}
 	if (o.tools)
 		fds.at[fds.n++] = p->mounts.tools;
+	if (o.ours)
+		fds.at[fds.n++] = p->mounts.ours;
 	return parcel_send(husk->go, &o, sizeof(o), &fds, MSG_DONTWAIT);
 }
 
@@ -246,7 +250,7 @@ static bool take_orders(int socket_fd, struct spawn_plan *p)
 	struct parcel_fds fds;
 
 	if (!parcel_receive(socket_fd, &o, sizeof(o), &fds, 0) ||
-	    fds.n != ORDER_COUNT + (o.host_usr ? 2 : 0) + (o.tools ? 1 : 0))
+	    fds.n != ORDER_COUNT + (o.host_usr ? 2 : 0) + o.tools + o.ours)
 		return false;
 	for (int i = 0; i < fds.n; i++)
 		if (!move_up(&fds.at[i]))
@@ -256,7 +260,8 @@ static bool take_orders(int socket_fd, struct spawn_plan *p)
 	p->mounts.files = fds.at[ORDER_FILES];
 	p->mounts.usr_over = o.host_usr ? fds.at[ORDER_COUNT] : -1;
 	p->mounts.usr = o.host_usr ? fds.at[ORDER_COUNT + 1] : -1;
-	p->mounts.tools = o.tools ? fds.at[fds.n - 1] : -1;
+	p->mounts.tools = o.tools ? fds.at[fds.n - 1 - o.ours] : -1;
+	p->mounts.ours = o.ours ? fds.at[fds.n - 1] : -1;
 	p->mounts.root_uid = o.root_uid;
 	p->mounts.tmp_bytes = o.tmp_bytes;
 	p->mounts.shm_bytes = o.shm_bytes;

@@ -82,6 +82,7 @@ static int make_tree(const struct start_plan *p, int self)
 	struct mount_plan plan = {.point = p->point,
 				  .image = p->image,
 				  .tools = -1,
+				  .ours = -1,
 				  .usr_over = p->usr_over,
 				  .usr = p->usr,
 				  .files = files,

@@ -89,6 +89,7 @@ static int set_up(void **state)
 	    .mounts = {.point = u.point,
 		       .image = FRESH,
 		       .tools = -1,
+		       .ours = -1,
 		       .usr_over = -1,
 		       .usr = -1,
 		       .files = FRESH,
@@ -302,6 +303,9 @@ static void a_bad_layer_is_told(void **state)
 	fails_at(p, SPAWN_MOUNTS);
 	p = u.plan;
 	p.mounts.tools = 999;
+	fails_at(p, SPAWN_MOUNTS);
+	p = u.plan;
+	p.mounts.ours = 999;
 	fails_at(p, SPAWN_MOUNTS);
 	p = u.plan;
 	p.mounts.point = "/nowhere/at/all";
