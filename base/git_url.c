@@ -119,6 +119,63 @@ bool git_url_split(const char *url, struct buf *clean, struct buf *user,
 	return buf_ok(clean) && buf_ok(user) && buf_ok(secret);
 }
 
+bool git_url_is_local(const char *url)
+{
+	return is_path(url) || starts(url, "file://");
+}
+
+static void add_lower(struct buf *out, const char *p, size_t n)
+{
+	for (; n > 0; p++, n--)
+		buf_addc(out, *p >= 'A' && *p <= 'Z' ? (char)(*p + 32) : *p);
+}
+
+/* Its usual port says nothing. */
+static size_t without_port(const char *scheme, const char *host, size_t n)
+{
+	static const char *const usual[][2] = {{"https://", ":443"},
+					       {"http://", ":80"},
+					       {"ssh://", ":22"},
+					       {"git://", ":9418"}};
+	size_t len;
+	size_t i;
+
+	for (i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+		len = strlen(usual[i][1]);
+		if (starts(scheme, usual[i][0]) && n > len &&
+		    memcmp(host + n - len, usual[i][1], len) == 0)
+			return n - len;
+	}
+	return n;
+}
+
+bool git_url_origin(const char *url, struct buf *out)
+{
+	const char *host = strstr(url, "://");
+	size_t n;
+	size_t i;
+
+	if (git_url_is_local(url) || !git_url_ok(url))
+		return false;
+	if (host == NULL) { /* user@host:path */
+		host = url;
+		n = strcspn(url, ":");
+		url = "ssh://";
+	} else {
+		host += 3;
+		n = strcspn(host, "/?#");
+	}
+	add_lower(out, url, strcspn(url, ":") + 3);
+	for (i = n; i > 0; i--) {
+		if (host[i - 1] == '@')
+			break;
+	}
+	host += i;
+	n = without_port(url, host, n - i);
+	add_lower(out, host, n);
+	return n > 0 && buf_ok(out);
+}
+
 bool git_url_name(const char *url, struct buf *out)
 {
 	size_t n = strcspn(url, "?#");

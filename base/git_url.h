@@ -33,6 +33,17 @@ bool git_url_split(const char *url, struct buf *clean, struct buf *user,
 		   struct buf *secret);
 
 /**
+ * git_url_origin(url, out):
+ * Whom ${url} speaks to, so that equal ones are equal texts: "https://host",
+ * "ssh://host:2222", in lower case, without user and usual port. False for
+ * what speaks to nobody: paths and files.
+ */
+bool git_url_origin(const char *url, struct buf *out);
+
+/** git_url_is_local(url): A path, or file://. */
+bool git_url_is_local(const char *url);
+
+/**
  * git_url_name(url, out):
  * The directory's name that git would choose: the last part without .git;
  * false if there is none.

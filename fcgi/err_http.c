@@ -199,14 +199,13 @@ static bool err_http_is_code(const struct request *rq)
 	       strstr(at, "/api/interpreter/") != NULL;
 }
 
-static void err_http_body(struct request *rq, struct json_out *o)
+static void err_http_members(struct request *rq, struct json_out *o)
 {
 	struct failure *f = &rq->failure;
 	const struct code_row *row = &code_rows[f->code];
 	const char *suggestion = f->suggestion != NULL ? f->suggestion
 						       : row->suggestion;
 
-	json_out_object(o, NULL);
 	json_out_text(o, "code", row->name);
 	json_out_text(o, "message", f->message);
 	if (err_http_is_code(rq))
@@ -219,7 +218,25 @@ static void err_http_body(struct request *rq, struct json_out *o)
 	json_out_text(o, "requestId", rq->id);
 	if (suggestion != NULL)
 		json_out_text(o, "suggestion", suggestion);
-	json_out_end(o);
+}
+
+/* A bare error: said in its own words, and logged. */
+static void err_http_complete(struct request *rq, enum err r,
+			      const struct errinfo *e)
+{
+	if (rq->failure.code != HTTP_CODE_NONE)
+		return;
+	log_line(LOG_WARN, "%s %s: %s: %s (%d)", rq->id,
+		 rq->route != NULL ? rq->route->pattern : "-", err_name(r),
+		 e->text, e->sys);
+	(void)err_http_fail(rq, NULL, err_http_of(r), "%s", err_http_plain(r));
+}
+
+void err_http_put(struct request *rq, enum err r, const struct errinfo *e,
+		  struct json_out *o)
+{
+	err_http_complete(rq, r, e);
+	err_http_members(rq, o);
 }
 
 void err_http_answer(struct request *rq, enum err r, const struct errinfo *e)
@@ -231,19 +248,15 @@ void err_http_answer(struct request *rq, enum err r, const struct errinfo *e)
 	/* Who went away is answered nothing and is no news. */
 	if (rq->broken)
 		return;
-	if (f->code == HTTP_CODE_NONE) {
-		log_line(LOG_WARN, "%s %s: %s: %s (%d)", rq->id,
-			 rq->route != NULL ? rq->route->pattern : "-",
-			 err_name(r), e->text, e->sys);
-		(void)err_http_fail(rq, NULL, err_http_of(r), "%s",
-				    err_http_plain(r));
-	}
+	err_http_complete(rq, r, e);
 	if (rq->answering)
 		return;
 	if (f->retry_after > 0 || err_http_status(f->code) == 503)
 		answer_header(rq, "Retry-After", "%u",
 			      f->retry_after > 0 ? f->retry_after : 1);
-	err_http_body(rq, &o);
+	json_out_object(&o, NULL);
+	err_http_members(rq, &o);
+	json_out_end(&o);
 	if (answer_json(rq, err_http_status(f->code), &o, &ignored) != ERR_NONE)
 		answer_empty(rq, err_http_status(f->code));
 }

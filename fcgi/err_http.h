@@ -67,6 +67,14 @@ void err_http_operation(struct request *rq, const char *op);
  */
 void err_http_answer(struct request *rq, enum err r, const struct errinfo *e);
 
+/**
+ * err_http_put(rq, r, e, o):
+ * The members that such an answer has into the open object ${o}, for a stream
+ * that tells its failure itself.
+ */
+void err_http_put(struct request *rq, enum err r, const struct errinfo *e,
+		  struct json_out *o);
+
 /** err_http_of(r): The code that stands for a bare error. */
 enum http_code err_http_of(enum err r);
 

@@ -1,419 +1,427 @@
-/* git/checkout: a clone by warren-git inside the sandbox. */
+/* git/checkout, pull and push: what speaks to a remote. Each also as a
+ * stream, which tells of its progress. */
+#include <json-c/json.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/git_msg.h"
-#include "base/git_url.h"
-#include "base/log.h"
 #include "base/own.h"
+#include "fcgi/answer.h"
 #include "fcgi/body.h"
-#include "fcgi/direct.h"
 #include "fcgi/file_body.h"
+#include "fcgi/git_call.h"
 #include "fcgi/launch.h"
 #include "fcgi/pool.h"
-#include "store/node_execution.h"
 
-#define PROGRAM "/opt/warren/bin/warren-git"
-#define TIMEOUT_DEFAULT_MS 600000
-#define GRACE_MS 2000
 #define DEPTH_MAX 1000000
-#define BRANCH_MAX 1000
-#define SECRET_MAX (64 * 1024)
-#define READ_BYTES 16384U
-#define TOKEN_USER "x-access-token"
+#define COMMAND_MAX (4 * GIT_URL_MAX)
 
-struct git_in {
-	const char *url;
+struct remote_in {
+	struct git_call call;
 	const char *branch;
+	const char *commit;
 	const char *dir;
+	const char *remote;
+	const char *remote_branch;
+	struct json_object *author;
 	int64_t depth;
-	int64_t timeout_ms;
-	struct json_object *auth;
-	const char *auth_type;
-	const char *token;
-	const char *user;
-	const char *password;
-	const char *key;
+	struct json_object *single; /* NULL: as the depth says */
+	bool submodules;
+	bool lfs;
+	bool ff_only;
+	bool force;
+	bool upstream;
+	struct buf shown_dir;
+	struct buf command;
+	char before[64]; /* of the row MOVED */
+	char moved_remote[GIT_ASK_NAME_MAX + 24];
+	char moved_branch[GIT_ASK_NAME_MAX + 24];
+	char moved_url[GIT_URL_MAX + 1];
 };
 
-#define AT(member) offsetof(struct git_in, member)
+#define REMOTE_IN_INIT                                                         \
+	{                                                                      \
+		.call = GIT_CALL_INIT,                                         \
+		.shown_dir = BUF_INIT(FS_CALL_PATH_MAX + 1),                   \
+		.command = BUF_INIT(COMMAND_MAX)                               \
+	}
 
-static const struct json_field git_fields[] = {
-    {"repoUrl", NULL, JSON_TEXT, AT(url), true, 0, GIT_URL_MAX},
-    {"branch", NULL, JSON_TEXT, AT(branch), false, 0, BRANCH_MAX},
+#define AT(member) offsetof(struct remote_in, member)
+#define NAME(key, member)                                                      \
+	{                                                                      \
+		key, NULL, JSON_TEXT, AT(member), false, 0, GIT_ASK_NAME_MAX   \
+	}
+#define BOOL(key, member)                                                      \
+	{                                                                      \
+		key, NULL, JSON_BOOL, AT(member), false, 0, 0                  \
+	}
+
+static const struct json_field checkout_fields[] = {
+    GIT_ASK_REMOTE_FIELDS(struct remote_in, call.ask),
+    GIT_ASK_COMMON_FIELDS(struct remote_in, call.ask),
+    NAME("branch", branch),
+    {"commit", NULL, JSON_TEXT, AT(commit), false, 40, 40},
     {"targetDir", NULL, JSON_TEXT, AT(dir), false, 1, FS_CALL_PATH_MAX},
     {"depth", NULL, JSON_INT, AT(depth), false, 1, DEPTH_MAX},
-    {"timeoutMs", "timeout_ms", JSON_INT, AT(timeout_ms), false, INT64_MIN,
-     INT64_MAX},
-    {"auth", NULL, JSON_OBJECT, AT(auth), false, 0, 0},
-    FILE_SESSION_FIELD,
+    {"singleBranch", NULL, JSON_ANY, AT(single), false, 0, 0},
+    BOOL("submodules", submodules),
+    BOOL("lfs", lfs),
 };
 
-static const struct json_field auth_fields[] = {
-    {"type", NULL, JSON_TEXT, AT(auth_type), true, 1, 16},
-    {"token", NULL, JSON_TEXT, AT(token), false, 1, SECRET_MAX},
-    {"username", NULL, JSON_TEXT, AT(user), false, 1, 1024},
-    {"password", NULL, JSON_TEXT, AT(password), false, 0, SECRET_MAX},
-    {"privateKey", NULL, JSON_TEXT, AT(key), false, 1, SECRET_MAX},
+static const struct json_field pull_fields[] = {
+    GIT_ASK_REMOTE_FIELDS(struct remote_in, call.ask),
+    GIT_ASK_FIELDS(struct remote_in, call.ask),
+    NAME("remote", remote),
+    NAME("branch", branch),
+    {"author", NULL, JSON_OBJECT, AT(author), false, 0, 0},
+    {"depth", NULL, JSON_INT, AT(depth), false, 1, DEPTH_MAX},
+    BOOL("ffOnly", ff_only),
+    BOOL("submodules", submodules),
 };
 
-struct checkout {
-	struct request *rq;
-	struct git_in in;
-	struct buf url; /* without credentials: this one may be shown */
-	struct buf user;
-	struct buf secret;
-	struct buf dir;
-	struct buf full; /* dir, absolute */
-	struct git_request ask;
-	struct direct d;
-	struct buf got;
-	id_text_t id;
+static const struct json_field push_fields[] = {
+    GIT_ASK_REMOTE_FIELDS(struct remote_in, call.ask),
+    GIT_ASK_FIELDS(struct remote_in, call.ask),
+    NAME("remote", remote),
+    NAME("branch", branch),
+    NAME("remoteBranch", remote_branch),
+    BOOL("force", force),
+    BOOL("setUpstream", upstream),
 };
 
-static void checkout_free(struct checkout *x)
+static void remote_in_free(struct remote_in *x)
 {
-	direct_close(&x->d);
-	buf_free(&x->url);
-	buf_free(&x->user);
-	buf_free(&x->secret);
-	buf_free(&x->dir);
-	buf_free(&x->full);
-	buf_free(&x->got);
+	git_call_free(&x->call);
+	buf_free(&x->shown_dir);
+	buf_free(&x->command);
 }
 
-/* ---- the request ---- */
-
-static enum err bad_url(struct request *rq, struct errinfo *e)
+static const char *text_or(const char *s, const char *other)
 {
-	return err_http_fail(rq, e, HTTP_INVALID_GIT_URL,
-			     "Invalid repository URL: give http, https, ssh, "
-			     "git or file, or user@host:path");
+	return s != NULL ? s : other;
 }
 
-static enum err read_url(struct checkout *x, struct errinfo *e)
+static uint32_t flag(bool given, uint32_t bit)
 {
-	struct git_request *ask = &x->ask;
-
-	if (!git_url_ok(x->in.url) ||
-	    !git_url_split(x->in.url, &x->url, &x->user, &x->secret))
-		return bad_url(x->rq, e);
-	ask->url = buf_str(&x->url);
-	ask->branch = x->in.branch != NULL ? x->in.branch : "";
-	ask->depth = (uint32_t)x->in.depth;
-	ask->user = buf_str(&x->user);
-	ask->secret = buf_str(&x->secret);
-	if (x->user.len > 0)
-		ask->auth = CHECKOUT_AUTH_BASIC;
-	return ERR_NONE;
+	return given ? bit : 0;
 }
 
-static enum err auth_needs(struct checkout *x, struct errinfo *e,
-			   const char *field)
-{
-	return err_http_field(x->rq, e, field, "is needed for this auth type");
-}
+/* ---- what is asked ---- */
 
-static enum err read_auth(struct checkout *x, struct errinfo *e)
+static enum err read_dir(struct remote_in *x, struct errinfo *e)
 {
-	struct git_in *in = &x->in;
-	struct git_request *ask = &x->ask;
-	enum err r = json_in_read_obj(&x->rq->body, in->auth, auth_fields,
-				      JSON_COUNT(auth_fields), in, e);
+	struct git_ask *a = &x->call.ask;
 
-	if (r == ERR_ARG)
-		return err_http_field(x->rq, e, x->rq->body.field,
-				      x->rq->body.why);
-	if (r != ERR_NONE)
-		return r;
-	ask->auth = CHECKOUT_AUTH_BASIC;
-	ask->user = in->user != NULL ? in->user : "";
-	if (strcmp(in->auth_type, "token") == 0) {
-		if (in->token == NULL)
-			return auth_needs(x, e, "auth.token");
-		ask->user = in->user != NULL ? in->user : TOKEN_USER;
-		ask->secret = in->token;
-	} else if (strcmp(in->auth_type, "basic") == 0) {
-		if (in->user == NULL)
-			return auth_needs(x, e, "auth.username");
-		ask->secret = in->password != NULL ? in->password : "";
-	} else if (strcmp(in->auth_type, "ssh") == 0) {
-		if (in->key == NULL)
-			return auth_needs(x, e, "auth.privateKey");
-		ask->auth = CHECKOUT_AUTH_SSH;
-		ask->secret = in->key;
+	if (x->dir != NULL) {
+		buf_adds(&x->shown_dir, x->dir);
 	} else {
-		return err_http_field(x->rq, e, "auth.type",
-				      "must be token, basic or ssh");
-	}
-	return ERR_NONE;
-}
-
-static enum err read_times(struct checkout *x, struct errinfo *e)
-{
-	int64_t ms = x->in.timeout_ms;
-
-	if (ms > 0 && ms <= LAUNCH_TIMEOUT_MAX_MS)
-		return ERR_NONE;
-	err_http_text(x->rq, "field", "timeoutMs");
-	return err_http_fail(x->rq, e, HTTP_VALIDATION_FAILED,
-			     "Invalid clone timeout: %lld. timeoutMs must be a "
-			     "positive number of milliseconds",
-			     (long long)ms);
-}
-
-static enum err read_dir(struct checkout *x, struct errinfo *e)
-{
-	if (x->in.dir != NULL) {
-		buf_adds(&x->dir, x->in.dir);
-	} else {
-		buf_adds(&x->dir, LAUNCH_CWD "/");
-		if (!git_url_name(buf_str(&x->url), &x->dir))
-			return err_http_field(x->rq, e, "targetDir",
+		buf_adds(&x->shown_dir, LAUNCH_CWD "/");
+		if (!git_url_name(buf_str(&a->url), &x->shown_dir))
+			return err_http_field(a->rq, e, "targetDir",
 					      "is needed: the URL names no "
 					      "repository");
 	}
-	fs_call_path(&x->full, buf_str(&x->dir));
-	if (!buf_ok(&x->dir) || !buf_ok(&x->full))
-		return err_http_field(x->rq, e, "targetDir", "is too long");
-	x->ask.dir = buf_str(&x->full);
+	fs_call_path(&a->full, buf_str(&x->shown_dir));
+	if (!buf_ok(&x->shown_dir) || !buf_ok(&a->full))
+		return err_http_field(a->rq, e, "targetDir", "is too long");
+	a->to.dir = buf_str(&a->full);
+	err_http_text(a->rq, "targetDir", buf_str(&x->shown_dir));
 	return ERR_NONE;
 }
 
-static enum err read_request(struct checkout *x, struct errinfo *e)
+/* As git has it: of a history that is cut off, one branch is enough. */
+static enum err read_single(struct remote_in *x, struct errinfo *e)
 {
-	enum err r = body_json(x->rq, git_fields, JSON_COUNT(git_fields),
-			       &x->in, e);
+	if (x->single == NULL)
+		return ERR_NONE;
+	return json_object_is_type(x->single, json_type_boolean)
+		   ? ERR_NONE
+		   : err_http_field(x->call.ask.rq, e, "singleBranch",
+				    "must be true or false");
+}
 
+static bool single(const struct remote_in *x)
+{
+	return x->single != NULL ? json_object_get_boolean(x->single)
+				 : x->depth > 0;
+}
+
+static enum err read_checkout(struct remote_in *x, struct errinfo *e)
+{
+	struct git_ask *a = &x->call.ask;
+	enum err r = body_json(a->rq, checkout_fields,
+			       JSON_COUNT(checkout_fields), x, e);
+
+	a->to.op = GIT_OP_CLONE;
 	if (r == ERR_NONE)
-		r = read_url(x, e);
-	if (r != ERR_NONE)
-		return r;
-	err_http_text(x->rq, "repository", x->ask.url);
-	r = read_times(x, e);
-	if (r == ERR_NONE && x->in.auth != NULL)
-		r = read_auth(x, e);
+		r = git_ask_remote(a, true, e);
+	if (r == ERR_NONE)
+		r = git_ask_timeout(a, e);
+	if (r == ERR_NONE)
+		r = read_single(x, e);
 	if (r == ERR_NONE)
 		r = read_dir(x, e);
-	if (r == ERR_NONE && x->ask.branch[0] == '-')
-		r = err_http_field(x->rq, e, "branch", "is not a valid name");
+	if (r == ERR_NONE)
+		r = git_ask_name(a, "branch", x->branch, e);
+	if (r == ERR_NONE && x->lfs)
+		r = err_http_fail(a->rq, e, HTTP_GIT_LFS_NOT_SUPPORTED,
+				  "Git LFS is not supported: files that it "
+				  "keeps are cloned as pointers");
+	if (r != ERR_NONE)
+		return r;
+	a->to.commit = text_or(x->commit, "");
+	a->to.flags = flag(single(x), GIT_ASK_SINGLE) |
+		      flag(x->submodules, GIT_ASK_SUBMODULES);
+	buf_addf(&x->command, "git clone %s %s", a->to.url,
+		 buf_str(&x->shown_dir));
+	return ERR_NONE;
+}
+
+static enum err read_work(struct remote_in *x, enum git_op op,
+			  struct errinfo *e)
+{
+	struct git_ask *a = &x->call.ask;
+	bool pull = op == GIT_OP_PULL;
+	enum err r =
+	    pull ? body_json(a->rq, pull_fields, JSON_COUNT(pull_fields), x, e)
+		 : body_json(a->rq, push_fields, JSON_COUNT(push_fields), x, e);
+
+	a->to.op = op;
+	if (r == ERR_NONE)
+		r = git_ask_remote(a, false, e);
+	if (r == ERR_NONE)
+		r = git_ask_timeout(a, e);
+	if (r == ERR_NONE)
+		r = git_ask_name(a, "branch", x->branch, e);
+	if (r == ERR_NONE)
+		r = git_ask_name(a, "remote", x->remote, e);
+	if (r == ERR_NONE)
+		r = git_ask_name(a, "remoteBranch", x->remote_branch, e);
+	if (r == ERR_NONE)
+		r = git_ask_author(a, x->author, e);
+	if (r != ERR_NONE)
+		return r;
+	a->to.remote = text_or(x->remote, "");
+	a->to.remote_branch = text_or(x->remote_branch, "");
+	a->to.flags = flag(x->submodules, GIT_ASK_SUBMODULES) |
+		      flag(x->ff_only, GIT_ASK_FF) |
+		      flag(x->force, GIT_ASK_FORCE) |
+		      flag(x->upstream, GIT_ASK_UPSTREAM);
+	buf_addf(&x->command, "git %s %s %s", pull ? "pull" : "push", a->to.url,
+		 text_or(x->branch, ""));
+	return ERR_NONE;
+}
+
+static enum err read_any(struct remote_in *x, enum git_op op, struct errinfo *e)
+{
+	struct git_call *c = &x->call;
+	enum err r = op == GIT_OP_CLONE ? read_checkout(x, e)
+					: read_work(x, op, e);
+
+	c->ask.to.branch = text_or(x->branch, "");
+	c->ask.to.depth = (uint32_t)x->depth;
+	c->command = buf_str(&x->command);
 	return r;
 }
 
-/* ---- running it ---- */
+/* ---- what is answered ---- */
 
-static enum err add_row(struct checkout *x, struct errinfo *e)
+static void on_row(void *arg, const struct git_row *row)
 {
-	OWN(buf_free) struct buf text = BUF_INIT(4 * GIT_URL_MAX);
-	struct node_execution_new row = {.sandbox = x->rq->sandbox.id,
-					 .id = x->id,
-					 .kind = EXEC_GIT,
-					 .cwd = LAUNCH_CWD};
+	struct remote_in *x = arg;
 
-	buf_addf(&text, "git clone %s %s", x->ask.url, buf_str(&x->dir));
-	row.command = buf_str(&text);
-	return node_execution_add(x->rq->store, &row, e);
+	if (row->kind != GIT_ROW_MOVED)
+		return;
+	snprintf(x->before, sizeof(x->before), "%s", row->texts[0]);
+	snprintf(x->moved_remote, sizeof(x->moved_remote), "%s", row->texts[1]);
+	snprintf(x->moved_branch, sizeof(x->moved_branch), "%s", row->texts[2]);
+	snprintf(x->moved_url, sizeof(x->moved_url), "%s", row->texts[3]);
 }
 
-static enum err start(struct checkout *x, struct errinfo *e)
+static void put_checkout(struct remote_in *x, const struct git_record *rec,
+			 struct json_out *o)
 {
-	static const char *const argv[] = {PROGRAM};
-	OWN(launch_free) struct launch l = {0};
-	OWN(buf_free) struct buf b = BUF_INIT(GIT_REQUEST_MAX);
-	struct keeper_start s = {.id = x->id,
-				 .kind = EXEC_GIT,
-				 .timeout_ms = (uint64_t)x->in.timeout_ms,
-				 .grace_ms = GRACE_MS};
-	struct errinfo ignored;
-	enum err r = launch_env(x->rq, &l, NULL, e);
-
-	if (r == ERR_NONE)
-		r = launch_cwd(x->rq, &l, NULL, e);
-	if (r == ERR_NONE)
-		r = launch_timeout(x->rq, "timeoutMs", &x->in.timeout_ms,
-				   &s.flags, e);
-	if (r == ERR_NONE)
-		r = add_row(x, e);
-	if (r != ERR_NONE)
-		return r;
-	launch_fill(x->rq, &l, &s);
-	s.argv = argv;
-	s.argc = 1;
-	/* the keeper ends it in time; this is for a keeper that does not */
-	x->d.deadline_ms = clock_mono_ms() + x->in.timeout_ms + 3 * GRACE_MS;
-	r = direct_start(x->rq, &s, &x->d, e);
-	if (r != ERR_NONE) {
-		if (node_execution_remove(x->rq->store, x->rq->sandbox.id,
-					  x->id, &ignored) != ERR_NONE)
-			log_err("forget a clone that did not start", &ignored);
-		return r;
-	}
-	git_put_request(&b, &x->ask);
-	if (!buf_ok(&b))
-		return err_set(e, ERR_NOMEM, 0, "git request");
-	r = direct_put(&x->d, b.data, b.len, e);
-	direct_put_end(&x->d);
-	return r;
-}
-
-/* It ended without a result: say what ended it. */
-static enum err silent(struct checkout *x, struct errinfo *e)
-{
-	struct keeper_end end = {0};
-	enum err r = direct_end(&x->d, &end, e);
-
-	if (r != ERR_NONE)
-		return r;
-	if (end.reason == END_TIMED_OUT)
-		return err_http_fail(x->rq, e, HTTP_GIT_NETWORK_ERROR,
-				     "Git clone timed out: timeout of %lld ms "
-				     "reached, nothing was kept",
-				     (long long)x->in.timeout_ms);
-	if (end.reason == END_OUT_OF_MEMORY)
-		return err_http_fail(x->rq, e, HTTP_GIT_CLONE_FAILED,
-				     "Git clone failed: the sandbox is out of "
-				     "memory");
-	if (end.reason == END_EXITED && end.exit_code == 127)
-		return err_http_fail(x->rq, e, HTTP_GIT_OPERATION_FAILED,
-				     "This sandbox's image has no git support");
-	return err_http_fail(x->rq, e, HTTP_GIT_CLONE_FAILED,
-			     "Git clone was ended before it was complete (%s)",
-			     end_reason_name(end.reason));
-}
-
-/* Records until the result; its texts are in x->got. */
-static enum err result(struct checkout *x, struct git_record *rec,
-		       struct errinfo *e)
-{
-	size_t used;
-	size_t got;
-	enum err r;
-
-	for (;;) {
-		void *p = buf_space(&x->got, READ_BYTES);
-
-		if (p == NULL)
-			return err_set(e, ERR_NOMEM, 0, "git answer");
-		r = direct_get(&x->d, p, READ_BYTES, &got, e);
-		if (r != ERR_NONE)
-			return r;
-		if (got == 0)
-			return silent(x, e);
-		buf_grow(&x->got, got);
-		while ((r = git_get_record((const uint8_t *)x->got.data,
-					   x->got.len, &used, rec, e)) ==
-			   ERR_NONE &&
-		       used > 0) {
-			if (rec->kind == GIT_RECORD_RESULT)
-				return ERR_NONE;
-			buf_drop(&x->got, used);
-		}
-		if (r != ERR_NONE)
-			return r;
-	}
-}
-
-/* Its row must say that it exited, not that we hung up on it. */
-static void settle(struct checkout *x)
-{
-	struct keeper_end end;
-	struct errinfo ignored;
-
-	if (direct_end(&x->d, &end, &ignored) != ERR_NONE)
-		log_err("wait for a clone's end", &ignored);
-}
-
-/* ---- the answer ---- */
-
-static enum http_code code_of(enum checkout_result r)
-{
-	switch (r) {
-	case CHECKOUT_INVALID:
-		return HTTP_VALIDATION_FAILED;
-	case CHECKOUT_DIR_EXISTS:
-		return HTTP_FILE_EXISTS;
-	case CHECKOUT_AUTH:
-		return HTTP_GIT_AUTH_FAILED;
-	case CHECKOUT_NOT_FOUND:
-		return HTTP_GIT_REPOSITORY_NOT_FOUND;
-	case CHECKOUT_NO_BRANCH:
-		return HTTP_GIT_BRANCH_NOT_FOUND;
-	case CHECKOUT_NETWORK:
-		return HTTP_GIT_NETWORK_ERROR;
-	case CHECKOUT_NO_SPACE:
-		return HTTP_NO_SPACE;
-	case CHECKOUT_NEEDS_PROGRAM:
-	case CHECKOUT_OTHER:
-	case CHECKOUT_OK:
-	case CHECKOUT_END:
-		return HTTP_GIT_CLONE_FAILED;
-	}
-	return HTTP_GIT_CLONE_FAILED;
-}
-
-static enum err failed(struct checkout *x, const struct git_record *rec,
-		       struct errinfo *e)
-{
-	if (x->ask.branch[0] != '\0')
-		err_http_text(x->rq, "branch", x->ask.branch);
-	err_http_text(x->rq, "targetDir", buf_str(&x->dir));
-	err_http_text(x->rq, "stderr", rec->text);
-	return err_http_fail(x->rq, e, code_of(rec->status),
-			     "Git clone failed: %.400s", rec->text);
-}
-
-static enum err answer(struct checkout *x, const struct git_record *rec,
-		       struct errinfo *e)
-{
-	OWN(json_out_free) struct json_out o;
+	const struct git_ask *a = &x->call.ask;
 	/* detached: what was asked for, a tag or a commit */
 	const char *branch = rec->branch[0] != '\0' ? rec->branch
-						    : x->ask.branch;
+						    : a->to.branch;
 
-	json_out_init(&o, FILE_ANSWER_MAX);
-	file_body_start(&o);
-	json_out_text(&o, "repoUrl", x->ask.url);
-	json_out_text(&o, "branch", branch[0] != '\0' ? branch : "HEAD");
-	json_out_text(&o, "targetDir", buf_str(&x->dir));
+	json_out_text(o, "repoUrl", a->to.url);
+	json_out_text(o, "branch", branch[0] != '\0' ? branch : "HEAD");
+	json_out_text(o, "targetDir", buf_str(&x->shown_dir));
 	if (rec->commit[0] != '\0')
-		json_out_text(&o, "commit", rec->commit);
-	return file_body_send(x->rq, &o, e);
+		json_out_text(o, "commit", rec->commit);
+	json_out_text(o, "engine",
+		      (rec->flags & GIT_DID_PROGRAM) != 0 ? "git" : "libgit2");
+	if ((rec->flags & GIT_DID_LFS) != 0)
+		json_out_bool(o, "lfsPointers", true);
+}
+
+static const char *pull_result(uint64_t flags)
+{
+	if ((flags & GIT_DID_NOTHING) != 0)
+		return "up-to-date";
+	return (flags & GIT_DID_MERGE) != 0 ? "merge" : "fast-forward";
+}
+
+static const char *push_result(uint64_t flags)
+{
+	if ((flags & GIT_DID_NOTHING) != 0)
+		return "up-to-date";
+	return (flags & GIT_DID_CREATE) != 0 ? "created" : "pushed";
+}
+
+static void put_work(struct remote_in *x, const struct git_record *rec,
+		     struct json_out *o)
+{
+	const struct git_ask *a = &x->call.ask;
+	bool pull = a->to.op == GIT_OP_PULL;
+
+	json_out_text(o, "path", a->to.dir);
+	json_out_text(o, "repoUrl", x->moved_url);
+	json_out_text(o, "remote", x->moved_remote);
+	json_out_text(o, "remoteBranch", x->moved_branch);
+	json_out_text(o, "branch",
+		      !pull && a->to.branch[0] != '\0' ? a->to.branch
+						       : rec->branch);
+	json_out_text(o, "result",
+		      pull ? pull_result(rec->flags) : push_result(rec->flags));
+	if (x->before[0] != '\0')
+		json_out_text(o, "before", x->before);
+	if (rec->commit[0] != '\0')
+		json_out_text(o, "commit", rec->commit);
+}
+
+static void put_answer(struct remote_in *x, const struct git_record *rec,
+		       struct json_out *o)
+{
+	json_out_object(o, NULL);
+	if (x->call.sse != NULL)
+		json_out_text(o, "type", "complete");
+	json_out_bool(o, "success", true);
+	if (x->call.ask.to.op == GIT_OP_CLONE)
+		put_checkout(x, rec, o);
+	else
+		put_work(x, rec, o);
+	json_out_now(o);
+	json_out_end(o);
+}
+
+/* ---- doing it ---- */
+
+static enum err begin(struct remote_in *x, enum git_op op, struct errinfo *e)
+{
+	struct git_call *c = &x->call;
+	enum err r = read_any(x, op, e);
+
+	if (r == ERR_NONE)
+		r = pool_long(c->ask.rq, e);
+	if (r == ERR_NONE)
+		r = link_open(c->ask.rq, LINK_CREATE, &c->d.link, e);
+	if (r == ERR_NONE && op != GIT_OP_CLONE)
+		r = git_ask_dir(&c->ask, &c->d.link, e);
+	if (r == ERR_NONE)
+		r = git_call_start(c, e);
+	if (r == ERR_NONE)
+		route_park(c->ask.rq);
+	return r;
+}
+
+static enum err answer(struct remote_in *x, struct errinfo *e)
+{
+	OWN(json_out_free)
+	struct json_out o = JSON_OUT_INIT(4 * FILE_ANSWER_MAX);
+	struct git_record rec = {0};
+	enum err r = git_call_read(&x->call, &rec, e);
+
+	if (r != ERR_NONE)
+		return r;
+	put_answer(x, &rec, &o);
+	return answer_json(x->call.ask.rq, 200, &o, e);
+}
+
+static enum err tell_failure(struct remote_in *x, enum err r, struct errinfo *e)
+{
+	OWN(json_out_free)
+	struct json_out o = JSON_OUT_INIT(4 * FILE_ANSWER_MAX);
+
+	json_out_object(&o, NULL);
+	json_out_text(&o, "type", "error");
+	err_http_put(x->call.ask.rq, r, e, &o);
+	json_out_text(&o, "error", x->call.ask.rq->failure.message);
+	json_out_end(&o);
+	return sse_send(x->call.sse, 0, &o, e);
+}
+
+static enum err tell_all(struct remote_in *x, struct errinfo *e)
+{
+	OWN(json_out_free)
+	struct json_out o = JSON_OUT_INIT(4 * FILE_ANSWER_MAX);
+	struct git_record rec = {0};
+	struct sse sse;
+	enum err r = sse_begin(&sse, x->call.ask.rq, e);
+
+	if (r != ERR_NONE)
+		return r == ERR_GONE ? ERR_NONE : r;
+	x->call.sse = &sse;
+	r = git_call_read(&x->call, &rec, e);
+	if (r == ERR_NONE) {
+		put_answer(x, &rec, &o);
+		r = sse_send(&sse, 0, &o, e);
+	} else if (!x->call.ask.rq->broken) {
+		r = tell_failure(x, r, e);
+	}
+	return r == ERR_GONE ? ERR_NONE : r;
+}
+
+static enum err run(struct request *rq, enum git_op op, bool stream,
+		    struct errinfo *e)
+{
+	static const char *const ops[][2] = {
+	    [GIT_OP_CLONE] = {"git.checkout", "clone"},
+	    [GIT_OP_PULL] = {"git.pull", "pull"},
+	    [GIT_OP_PUSH] = {"git.push", "push"},
+	};
+	OWN(remote_in_free) struct remote_in x = REMOTE_IN_INIT;
+	enum err r;
+
+	file_body_op(rq, ops[op][0]);
+	x.call.ask.rq = rq;
+	x.call.ask.timeout_ms = GIT_CALL_TIMEOUT_MS;
+	x.call.what = ops[op][1];
+	x.call.row = on_row;
+	x.call.arg = &x;
+	r = begin(&x, op, e);
+	if (r != ERR_NONE)
+		return r;
+	return stream ? tell_all(&x, e) : answer(&x, e);
 }
 
 enum err git_checkout(struct request *rq, struct errinfo *e)
 {
-	OWN(checkout_free)
-	struct checkout x = {
-	    .rq = rq,
-	    .in = {.timeout_ms = TIMEOUT_DEFAULT_MS},
-	    .url = BUF_INIT(GIT_URL_MAX + 1),
-	    .user = BUF_INIT(GIT_URL_MAX + 1),
-	    .secret = BUF_INIT(GIT_URL_MAX + 1),
-	    .dir = BUF_INIT(FS_CALL_PATH_MAX + 1),
-	    .full = BUF_INIT(2 * FS_CALL_PATH_MAX),
-	    .d = DIRECT_INIT,
-	    .got = BUF_INIT(GIT_RECORD_MAX + 2 * READ_BYTES),
-	};
-	struct git_record rec = {0};
-	enum err r;
+	return run(rq, GIT_OP_CLONE, false, e);
+}
 
-	file_body_op(rq, "git.checkout");
-	id_stamped("git", x.id);
-	r = read_request(&x, e);
-	if (r == ERR_NONE)
-		r = pool_long(rq, e);
-	if (r == ERR_NONE)
-		r = link_open(rq, LINK_CREATE, &x.d.link, e);
-	if (r == ERR_NONE)
-		r = start(&x, e);
-	if (r != ERR_NONE)
-		return r;
-	route_park(rq);
-	r = result(&x, &rec, e);
-	if (r != ERR_NONE)
-		return r;
-	settle(&x);
-	if (rec.status != CHECKOUT_OK)
-		return failed(&x, &rec, e);
-	return answer(&x, &rec, e);
+enum err git_checkout_stream(struct request *rq, struct errinfo *e)
+{
+	return run(rq, GIT_OP_CLONE, true, e);
+}
+
+enum err git_pull(struct request *rq, struct errinfo *e)
+{
+	return run(rq, GIT_OP_PULL, false, e);
+}
+
+enum err git_pull_stream(struct request *rq, struct errinfo *e)
+{
+	return run(rq, GIT_OP_PULL, true, e);
+}
+
+enum err git_push(struct request *rq, struct errinfo *e)
+{
+	return run(rq, GIT_OP_PUSH, false, e);
+}
+
+enum err git_push_stream(struct request *rq, struct errinfo *e)
+{
+	return run(rq, GIT_OP_PUSH, true, e);
 }

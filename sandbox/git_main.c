@@ -1,10 +1,11 @@
 /*
- * warren-git: clones a repository, inside a sandbox and as its user, so that
- * the files have the right owner and no repository can reach anything else.
+ * warren-git: clones and works on repositories, inside a sandbox and as its
+ * user, so that files have the right owner and no repository can reach anything
+ * else. It runs no program of a repository: no hook, filter or helper.
  *
  * The parent reads the request (base/git_msg.h), prepares the directory and
- * waits; the child clones. When the child ends badly, the reader goes away or
- * a signal comes, the parent kills what is left and removes what was made.
+ * waits; the child works. When the child ends badly, the reader goes away or
+ * a signal comes, the parent kills what is left and removes what a clone made.
  */
 #include <endian.h>
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <git2.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,26 +25,12 @@
 #include "base/own.h"
 #include "sandbox/git_dir.h"
 #include "sandbox/git_job.h"
+#include "sandbox/git_modules.h"
+#include "sandbox/git_own.h"
+#include "sandbox/git_shallow.h"
 
 #define EXIT_CANCELLED 143
 #define AUTHORITIES "/opt/warren/lib/ca-certificates.crt"
-
-bool git_job_fail(struct git_job *job, enum checkout_result result,
-		  const char *fmt, ...)
-{
-	va_list ap;
-
-	job->result = result;
-	va_start(ap, fmt);
-	vsnprintf(job->text, sizeof(job->text), fmt, ap);
-	va_end(ap);
-	return false;
-}
-
-bool git_job_is_commit(const char *s)
-{
-	return strlen(s) == 40 && strspn(s, "0123456789abcdef") == 40;
-}
 
 /* ---- the request ---- */
 
@@ -107,27 +93,38 @@ static void url_free(struct url *u)
 	buf_free(&u->secret);
 }
 
+static bool bad_texts(const struct git_request *rq)
+{
+	for (uint32_t i = 0; i < rq->ncreds; i++) {
+		if (strpbrk(rq->creds[i].user, "\r\n") != NULL ||
+		    (rq->creds[i].auth == REPO_AUTH_BASIC &&
+		     strpbrk(rq->creds[i].secret, "\r\n") != NULL))
+			return true;
+	}
+	return false;
+}
+
+static bool bad_name(const char *name)
+{
+	return name[0] == '-' || strlen(name) >= GIT_BRANCH_MAX;
+}
+
+/* The worker took a user and password out of it already. */
 static bool prepare_url(struct git_job *job, struct url *u)
 {
 	struct git_request *rq = &job->rq;
 
-	if (!git_url_ok(rq->url) ||
+	if (bad_name(rq->branch) || bad_name(rq->commit) ||
+	    bad_name(rq->remote) || bad_name(rq->remote_branch))
+		return git_job_fail(job, REPO_INVALID, "invalid name");
+	if (rq->url[0] == '\0' && rq->op != GIT_OP_CLONE)
+		return true;
+	if (!git_url_ok(rq->url) || bad_texts(rq) ||
 	    !git_url_split(rq->url, &u->clean, &u->user, &u->secret) ||
-	    !absolute(buf_str(&u->clean), &u->full) ||
-	    strpbrk(rq->user, "\r\n") != NULL ||
-	    (rq->auth == CHECKOUT_AUTH_BASIC &&
-	     strpbrk(rq->secret, "\r\n") != NULL))
-		return git_job_fail(job, CHECKOUT_INVALID,
+	    u->user.len > 0 || !absolute(buf_str(&u->clean), &u->full))
+		return git_job_fail(job, REPO_INVALID,
 				    "invalid repository URL");
-	if (rq->branch[0] == '-' || strlen(rq->branch) >= GIT_BRANCH_MAX)
-		return git_job_fail(job, CHECKOUT_NO_BRANCH,
-				    "invalid branch name");
 	rq->url = buf_str(&u->full);
-	if (rq->auth == CHECKOUT_AUTH_NONE && u->user.len > 0) {
-		rq->auth = CHECKOUT_AUTH_BASIC;
-		rq->user = buf_str(&u->user);
-		rq->secret = buf_str(&u->secret);
-	}
 	return true;
 }
 
@@ -138,6 +135,7 @@ static void send_result(const struct git_job *job, int fd)
 	OWN(buf_free) struct buf b = BUF_INIT(GIT_RECORD_MAX);
 	struct git_record rec = {.kind = GIT_RECORD_RESULT,
 				 .status = job->result,
+				 .flags = job->flags,
 				 .branch = job->branch,
 				 .commit = job->commit,
 				 .text = job->text};
@@ -162,42 +160,100 @@ static void empty_dir(const char *name)
 	git_dir_close(&d);
 }
 
-/* libgit2 has begun and could not: from the start, with the program. */
-static bool with_program(struct git_job *job)
+/* From the start, with the program, which gets no credential. */
+static bool with_program(struct git_job *job, const char *why)
 {
-	const char *why = job->rq.depth > 0 ? "A clone with a depth"
-					    : "A clone from this server";
-
 	if (!git_prog_here())
-		return git_job_fail(job, CHECKOUT_NEEDS_PROGRAM,
+		return git_job_fail(job, REPO_NEEDS_PROGRAM,
 				    "%s needs the git program, which this "
 				    "sandbox does not have",
 				    why);
-	if (job->rq.auth == CHECKOUT_AUTH_SSH)
-		return git_job_fail(job, CHECKOUT_NEEDS_PROGRAM,
-				    "%s cannot use a private key", why);
+	if (job->rq.ncreds > 0)
+		return git_job_fail(job, REPO_NEEDS_PROGRAM,
+				    "%s needs the git program, which is given "
+				    "no credential",
+				    why);
 	empty_dir(job->dir);
 	return git_prog_run(job);
 }
 
-static bool clone_any(struct git_job *job)
+static bool clone_by_any(struct git_job *job)
 {
-	if (job->rq.depth > 0)
-		return with_program(job);
+	bool local = git_url_is_local(job->rq.url);
+
+	if (local && (job->rq.depth > 0 || git_prog_here())) {
+		if (with_program(job, "A depth of a local repository"))
+			return true;
+		/* of another user: git refuses, libgit2 runs nothing of it */
+		if (job->rq.depth > 0 ||
+		    strstr(job->text, "dubious ownership") == NULL)
+			return false;
+		job->flags &= ~GIT_DID_PROGRAM;
+		empty_dir(job->dir);
+	}
 	if (git_clone_run(job))
 		return true;
-	if (job->dumb || (job->result == CHECKOUT_NO_BRANCH &&
-			  git_job_is_commit(job->rq.branch) && git_prog_here()))
-		return with_program(job);
+	if (job->dumb)
+		return with_program(job, "A clone from this server");
+	if (job->result == REPO_NO_BRANCH && job->by_id)
+		return with_program(job, "A commit by its id, of this server,");
 	return false;
 }
 
-/* An image without any has those of the machine. */
-static bool trust_authorities(void)
+static bool finish_clone(struct git_job *job)
 {
-	return access("/etc/ssl/certs/ca-certificates.crt", R_OK) == 0 ||
-	       access(AUTHORITIES, R_OK) != 0 ||
-	       git_libgit2_opts(GIT_OPT_SET_SSL_CERT_LOCATIONS, AUTHORITIES,
+	OWN(own_repository) git_repository *repo = NULL;
+
+	if (git_repository_open(&repo, job->dir) < 0)
+		return git_job_fail(job, REPO_OTHER,
+				    "the clone cannot be read");
+	if (git_modules_lfs(repo))
+		job->flags |= GIT_DID_LFS;
+	if (git_job_asks(job, GIT_ASK_SUBMODULES) &&
+	    !git_modules_update(job, repo))
+		return false;
+	return git_job_head(job, repo);
+}
+
+typedef bool operation(struct git_job *job, git_repository *repo);
+
+static operation *const operations[GIT_OP_END] = {
+    [GIT_OP_STATUS] = git_status_run,  [GIT_OP_LOG] = git_log_run,
+    [GIT_OP_DIFF] = git_diff_run,      [GIT_OP_BRANCHES] = git_branch_list,
+    [GIT_OP_BRANCH] = git_branch_make, [GIT_OP_SWITCH] = git_branch_switch,
+    [GIT_OP_COMMIT] = git_commit_run,  [GIT_OP_PULL] = git_pull_run,
+    [GIT_OP_PUSH] = git_push_run,
+};
+
+/* HEAD is read anew: a pull may have opened it once more. */
+static bool run_op(struct git_job *job)
+{
+	OWN(own_repository) git_repository *repo = NULL;
+	OWN(own_repository) git_repository *then = NULL;
+
+	if (job->rq.op == GIT_OP_CLONE)
+		return clone_by_any(job) && finish_clone(job);
+	if (!git_job_open(job, &repo))
+		return false;
+	if (!git_shallow_graft(repo))
+		return git_job_fail(job, REPO_OTHER,
+				    "where its history ends cannot be read");
+	if (!operations[job->rq.op](job, repo))
+		return false;
+	return git_job_open(job, &then) && git_job_head(job, then);
+}
+
+/*
+ * The sandbox's own list may name anybody. It is good enough for what needs no
+ * credential; an image without any has those of the machine.
+ */
+static bool trust_authorities(const struct git_job *job)
+{
+	if (job->rq.ncreds == 0 &&
+	    (access("/etc/ssl/certs/ca-certificates.crt", R_OK) == 0 ||
+	     access(AUTHORITIES, R_OK) != 0))
+		return true;
+	return git_libgit2_opts(GIT_OPT_SET_SSL_CERT_LOCATIONS, AUTHORITIES,
 				NULL) == 0;
 }
 
@@ -208,12 +264,15 @@ _Noreturn static void child(struct git_job *job, int out)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (git_libgit2_init() < 0 || !trust_authorities()) {
-		git_job_fail(job, CHECKOUT_OTHER, "libgit2 does not start");
-	} else if (clone_any(job) && git_clone_head(job)) {
-		job->result = CHECKOUT_OK;
+	/* Nothing here runs what a repository holds, whosever it is. */
+	if (git_libgit2_init() < 0 || !trust_authorities(job) ||
+	    git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0) < 0) {
+		git_job_fail(job, REPO_OTHER, "libgit2 does not start");
+	} else if (run_op(job)) {
+		job->result = REPO_OK;
 		job->text[0] = '\0';
 	}
+	git_job_scrub(job);
 	send_result(job, out);
 	_exit(0);
 }
@@ -317,11 +376,12 @@ static void take_result(struct git_job *job, struct wait *w)
 	if (git_get_record((const uint8_t *)buf_str(&w->got), w->got.len, &used,
 			   &rec, NULL) != ERR_NONE ||
 	    used == 0 || rec.kind != GIT_RECORD_RESULT) {
-		git_job_fail(job, CHECKOUT_OTHER,
-			     "the clone was ended before it was complete");
+		git_job_fail(job, REPO_OTHER,
+			     "it was ended before it was complete");
 		return;
 	}
 	job->result = rec.status;
+	job->flags = rec.flags;
 	snprintf(job->branch, sizeof(job->branch), "%s", rec.branch);
 	snprintf(job->commit, sizeof(job->commit), "%s", rec.commit);
 	snprintf(job->text, sizeof(job->text), "%s", rec.text);
@@ -332,8 +392,7 @@ static bool dir_failed(struct git_job *job, const struct fs_op *op,
 {
 	bool exists = op->head.status == FS_EXISTS;
 
-	return git_job_fail(job,
-			    exists ? CHECKOUT_DIR_EXISTS : CHECKOUT_INVALID,
+	return git_job_fail(job, exists ? REPO_DIR_EXISTS : REPO_INVALID,
 			    "destination path '%s' %s", dir,
 			    exists ? "already exists and is not an empty "
 				     "directory"
@@ -354,16 +413,44 @@ static int clone_into(struct git_job *job)
 	}
 	job->dir = git_dir_name(&d);
 	if (!start_child(job, &w)) {
-		git_job_fail(job, CHECKOUT_OTHER, "no process for the clone");
+		git_job_fail(job, REPO_OTHER, "no process for it");
 		return 0;
 	}
 	wait_child(&w);
 	if (w.cancelled)
 		return EXIT_CANCELLED;
 	take_result(job, &w);
-	if (job->result == CHECKOUT_OK && git_dir_commit(&d, &op) < 0)
+	if (job->result == REPO_OK && git_dir_commit(&d, &op) < 0)
 		dir_failed(job, &op, dir);
 	return 0;
+}
+
+/* On a repository that is there: nothing to prepare, nothing to remove. */
+static int work_in(struct git_job *job)
+{
+	OWN(wait_close)
+	struct wait w = {.sig = -1, .in = -1, .got = BUF_INIT(GIT_RECORD_MAX)};
+
+	job->dir = job->rq.dir;
+	if (!start_child(job, &w)) {
+		git_job_fail(job, REPO_OTHER, "no process for it");
+		return 0;
+	}
+	wait_child(&w);
+	if (w.cancelled)
+		return EXIT_CANCELLED;
+	take_result(job, &w);
+	return 0;
+}
+
+/* Nobody else sees our memory (no filter lets anybody trace us), and what we
+ * load is ours (nginx/image_host): no setting of the sandbox adds a library. */
+static void stand_alone(void)
+{
+	prctl(PR_SET_DUMPABLE, 0);
+	signal(SIGPIPE, SIG_IGN);
+	setenv("OPENSSL_CONF", "/dev/null", 1);
+	umask(022);
 }
 
 int main(void)
@@ -377,17 +464,17 @@ int main(void)
 	struct git_job *job = calloc(1, sizeof(*job));
 	int code = 0;
 
-	prctl(PR_SET_DUMPABLE, 0); /* the credential is in our memory */
-	signal(SIGPIPE, SIG_IGN);
-	umask(022);
+	stand_alone();
 	if (job == NULL || !read_request(&b, &job->rq)) {
 		free(job);
 		return 2;
 	}
 	if (prepare_url(job, &u))
-		code = clone_into(job);
+		code = job->rq.op == GIT_OP_CLONE ? clone_into(job)
+						  : work_in(job);
 	if (code == 0)
 		send_result(job, STDOUT_FILENO);
+	git_request_free(&job->rq);
 	free(job);
 	return code;
 }

@@ -390,16 +390,47 @@ export interface FileInfo {
 export type GitAuth =
 	| { type: 'token'; token: string; username?: string }
 	| { type: 'basic'; username: string; password: string }
-	| { type: 'ssh'; privateKey: string; username?: string };
+	| { type: 'ssh'; privateKey: string; passphrase?: string;
+	    username?: string };
 
-export interface GitCheckoutOptions {
+export interface GitProgress {
+	phase: 'receiving' | 'resolving' | 'checkout' | 'sending';
+	objects: number;
+	totalObjects: number;
+	bytes: number;
+	files: number;
+	totalFiles: number;
+	timestamp: string;
+}
+
+export interface GitRemoteOptions {
+	/** For the host of the URL, and no other. */
+	auth?: GitAuth;
+	/** For other hosts, as those of submodules: each to its own. */
+	credentials?: (GitAuth & { host: string })[];
+	/** SSH hosts that are believed: lines as in ~/.ssh/known_hosts … */
+	knownHosts?: string;
+	/** … or as `ssh-keygen -l` shows their keys: `SHA256:…`. */
+	hostKeyFingerprints?: string[];
+	onProgress?: (progress: GitProgress) => void;
+	timeoutMs?: number;
+	signal?: AbortSignal;
+}
+
+export interface GitCheckoutOptions extends GitRemoteOptions {
+	/** A branch or a tag; default: what the remote's HEAD is on. */
 	branch?: string;
+	/** A commit's whole id: HEAD is on no branch then. */
+	commit?: string;
 	/** Default: the repository's name, in /workspace. */
 	targetDir?: string;
 	depth?: number;
+	/** Default: only with a depth. */
+	singleBranch?: boolean;
+	submodules?: boolean;
+	/** Refused: files of Git LFS are cloned as pointers. */
+	lfs?: false;
 	cloneTimeoutMs?: number;
-	auth?: GitAuth;
-	signal?: AbortSignal;
 }
 
 export interface GitCheckoutResult {
@@ -407,7 +438,159 @@ export interface GitCheckoutResult {
 	repoUrl: string;
 	branch: string;
 	targetDir: string;
+	/** None yet in an empty repository. */
+	commit?: string;
+	engine: 'libgit2' | 'git';
+	lfsPointers?: true;
 	timestamp: string;
+}
+
+export interface GitOptions {
+	/** The repository; default: the session's directory. */
+	path?: string;
+	timeoutMs?: number;
+	signal?: AbortSignal;
+}
+
+export interface GitPerson {
+	name: string;
+	email: string;
+}
+
+/** With credentials `repoUrl` is needed: settings do not say who gets them. */
+export interface GitPullOptions extends GitRemoteOptions {
+	path?: string;
+	repoUrl?: string;
+	remote?: string;
+	/** The remote's branch. */
+	branch?: string;
+	/** Of a merge; default: the repository's user.name and user.email. */
+	author?: GitPerson;
+	depth?: number;
+	ffOnly?: boolean;
+	submodules?: boolean;
+}
+
+export interface GitPushOptions extends GitRemoteOptions {
+	path?: string;
+	repoUrl?: string;
+	remote?: string;
+	branch?: string;
+	remoteBranch?: string;
+	force?: boolean;
+	setUpstream?: boolean;
+}
+
+export interface GitHead {
+	success: boolean;
+	path: string;
+	/** null: on none. */
+	branch: string | null;
+	/** null: none yet. */
+	commit: string | null;
+	timestamp: string;
+}
+
+export interface GitPullResult {
+	success: boolean;
+	path: string;
+	repoUrl: string;
+	remote: string;
+	remoteBranch: string;
+	branch: string;
+	result: 'up-to-date' | 'fast-forward' | 'merge';
+	before?: string;
+	commit: string;
+	timestamp: string;
+}
+
+export interface GitPushResult extends Omit<GitPullResult, 'result'> {
+	result: 'up-to-date' | 'pushed' | 'created';
+}
+
+export type GitChange = 'unmodified' | 'added' | 'modified' | 'deleted' |
+	'renamed' | 'typechange' | 'untracked' | 'ignored';
+
+export interface GitStatusFile {
+	path: string;
+	pathBase64?: string;
+	oldPath?: string;
+	oldPathBase64?: string;
+	index: GitChange;
+	worktree: GitChange;
+	conflicted: boolean;
+}
+
+export interface GitStatus extends GitHead {
+	detached: boolean;
+	upstream?: string;
+	ahead?: number;
+	behind?: number;
+	operation?: 'merge' | 'rebase' | 'revert' | 'cherry-pick' | 'bisect';
+	clean: boolean;
+	files: GitStatusFile[];
+	truncated: boolean;
+}
+
+export interface GitCommitInfo {
+	id: string;
+	parents: string[];
+	author: GitPerson & { date: string };
+	committer: GitPerson & { date: string };
+	subject: string;
+	message: string;
+}
+
+export interface GitLog extends GitHead {
+	commits: GitCommitInfo[];
+	truncated: boolean;
+}
+
+export interface GitDiffFile {
+	path: string;
+	pathBase64?: string;
+	oldPath?: string;
+	oldPathBase64?: string;
+	status: GitChange;
+	additions: number;
+	deletions: number;
+	binary: boolean;
+}
+
+export interface GitDiff extends GitHead {
+	files: GitDiffFile[];
+	additions: number;
+	deletions: number;
+	truncated: boolean;
+	patch?: string;
+	patchTruncated?: boolean;
+}
+
+export interface GitBranch {
+	name: string;
+	current: boolean;
+	remote: boolean;
+	commit: string;
+	subject: string;
+	upstream?: string;
+	ahead?: number;
+	behind?: number;
+}
+
+export interface GitBranches extends GitHead {
+	branches: GitBranch[];
+	truncated: boolean;
+}
+
+export interface GitBranchResult extends GitHead {
+	name: string;
+	created: boolean;
+}
+
+export interface GitCommitResult extends GitHead {
+	commit: string;
+	files: string[];
+	truncated: boolean;
 }
 
 export interface ExposedPort {
@@ -511,6 +694,35 @@ export abstract class Calls {
 
 	gitCheckout(repoUrl: string, options?: GitCheckoutOptions):
 		Promise<GitCheckoutResult>;
+	gitPull(options?: GitPullOptions): Promise<GitPullResult>;
+	gitPush(options?: GitPushOptions): Promise<GitPushResult>;
+	gitStatus(options?: GitOptions & { ignored?: boolean; limit?: number }):
+		Promise<GitStatus>;
+	gitLog(options?: GitOptions & { ref?: string; paths?: string[];
+					limit?: number; skip?: number }):
+		Promise<GitLog>;
+	/** Of the files to the index; from and to, or staged, say otherwise. */
+	gitDiff(options?: GitOptions & { from?: string; to?: string;
+					 staged?: boolean; patch?: boolean;
+					 contextLines?: number;
+					 maxBytes?: number; paths?: string[];
+					 limit?: number }): Promise<GitDiff>;
+	gitBranches(options?: GitOptions & { remote?: boolean;
+					     limit?: number }):
+		Promise<GitBranches>;
+	gitCreateBranch(name: string,
+		options?: GitOptions & { from?: string; force?: boolean;
+					 switch?: boolean }):
+		Promise<GitBranchResult>;
+	gitSwitch(name: string,
+		options?: GitOptions & { create?: boolean; from?: string;
+					 detach?: boolean; force?: boolean }):
+		Promise<GitBranchResult>;
+	gitCommit(message: string,
+		options?: GitOptions & { all?: boolean; paths?: string[];
+					 author?: GitPerson;
+					 allowEmpty?: boolean }):
+		Promise<GitCommitResult>;
 
 	writeFile(path: string, content: string | Uint8Array,
 		options?: { encoding?: 'utf-8' | 'base64';

@@ -5,10 +5,12 @@
  * open() prepares, ours() and floor() measure once and give milliseconds,
  * close() ends. What is only preparation or cleaning up is not timed.
  */
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync }
-	from 'node:fs';
+import { copyFileSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync,
+	writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
 
 import { timed, until } from '../e2e/lib/wait.mjs';
 import { Connection } from './connection.mjs';
@@ -569,9 +571,66 @@ class Watch extends Warm {
 	}
 }
 
+const GIT_FILES = 2000;
+const HISTORY = new URL('../e2e/guest/git_history.py', import.meta.url);
+const GIT_SERVER = new URL('../e2e/guest/git_server.js', import.meta.url);
+const MAKE_HISTORY = `git init -q --bare -b main large.git &&
+	python3 git_history.py ${GIT_FILES / 10} ${GIT_FILES} |
+	git -C large.git fast-import --quiet --done`;
+
+/** The same repository, served in the sandbox and outside. */
+class Clone extends Warm {
+	static label = `git clone, ${GIT_FILES} files in ${GIT_FILES / 10} commits`;
+	static floorLabel = 'git clone outside';
+	static ratio = 1.3;
+
+	async open() {
+		await super.open();
+		for (const url of [HISTORY, GIT_SERVER])
+			await this.sandbox.write(`/workspace/git/${
+				path.basename(url.pathname)}`, readFileSync(url, 'utf8'));
+		await this.sandbox.exec(`cd /workspace/git && ${MAKE_HISTORY}`);
+		await this.sandbox.start('cd git && exec node git_server.js 8123');
+		this.dir = path.join(this.bench.dir, 'git');
+		mkdirSync(this.dir, { recursive: true });
+		for (const url of [HISTORY, GIT_SERVER])
+			copyFileSync(url, path.join(this.dir,
+				path.basename(url.pathname)));
+		execFileSync('sh', ['-c', MAKE_HISTORY], { cwd: this.dir });
+		this.server = spawn('node', ['git_server.js', '8124'],
+			{ cwd: this.dir, stdio: ['ignore', 'pipe', 'inherit'] });
+		await once(this.server.stdout, 'data');
+		await until(30_000, 'the server inside', () =>
+			this.ours().catch(() => undefined));
+	}
+
+	async ours() {
+		const ms = await msOf(() => this.sandbox.checkout(
+			'http://127.0.0.1:8123/large.git', '/workspace/clone'));
+
+		await this.sandbox.exec('rm -rf /workspace/clone');
+		return ms;
+	}
+
+	async floor() {
+		const clone = path.join(this.dir, 'clone');
+		const ms = await msOf(() => promisify(execFile)('git',
+			['clone', '-q', 'http://127.0.0.1:8124/large.git', clone]));
+
+		rmSync(clone, { recursive: true });
+		return ms;
+	}
+
+	async close() {
+		this.server.kill();
+		await super.close();
+	}
+}
+
 export const rows = [Ping, Exec, ExecSession, Output, Create, NewContext, NewNodeContext,
 	WarmRun, FirstTable, FirstPlot,
-	Preview, PreviewLarge, PreviewBatch, File, FileWrite, FileRead, List, Upload, Download, Watch];
+	Preview, PreviewLarge, PreviewBatch, File, FileWrite, FileRead, List, Upload, Download, Watch,
+	Clone];
 
 /** With --ipykernel: it takes a second for each kernel. */
 export const ipykernelRows = [

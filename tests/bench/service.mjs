@@ -113,6 +113,10 @@ class Sandbox {
 			`${this.#path}/files/${path}`);
 	}
 
+	checkout(repoUrl, targetDir) {
+		return this.#post('git/checkout', { repoUrl, targetDir });
+	}
+
 	expose(port) {
 		return this.#post('ports', { port });
 	}

@@ -98,6 +98,42 @@ export class Calls {
 		return git.gitCheckout(this.#api, repoUrl, options);
 	}
 
+	gitPull(options) {
+		return git.gitPull(this.#api, options);
+	}
+
+	gitPush(options) {
+		return git.gitPush(this.#api, options);
+	}
+
+	gitStatus(options) {
+		return git.gitStatus(this.#api, options);
+	}
+
+	gitLog(options) {
+		return git.gitLog(this.#api, options);
+	}
+
+	gitDiff(options) {
+		return git.gitDiff(this.#api, options);
+	}
+
+	gitBranches(options) {
+		return git.gitBranches(this.#api, options);
+	}
+
+	gitCreateBranch(name, options) {
+		return git.gitCreateBranch(this.#api, name, options);
+	}
+
+	gitSwitch(name, options) {
+		return git.gitSwitch(this.#api, name, options);
+	}
+
+	gitCommit(message, options) {
+		return git.gitCommit(this.#api, message, options);
+	}
+
 	writeFile(path, content, options) {
 		return file.writeFile(this.#api, path, content, options);
 	}

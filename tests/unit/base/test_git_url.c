@@ -130,6 +130,38 @@ static void the_directory_is_named_as_git_does(void **state)
 	check_name("/.git", NULL);
 }
 
+static void check_origin(const char *url, const char *origin)
+{
+	struct buf b = BUF_INIT(2 * GIT_URL_MAX);
+
+	assert_int_equal(git_url_origin(url, &b), origin != NULL);
+	if (origin != NULL)
+		assert_string_equal(buf_str(&b), origin);
+	buf_free(&b);
+}
+
+static void an_origin_is_scheme_host_and_port(void **state)
+{
+	(void)state;
+	check_origin("https://Host.Example/a/b", "https://host.example");
+	check_origin("HTTPS://host:443/x", "https://host");
+	check_origin("https://host:8443/x", "https://host:8443");
+	check_origin("http://host:443/x", "http://host:443");
+	check_origin("https://a:b@host/x", "https://host");
+	check_origin("https://host@evil/x", "https://evil");
+	check_origin("https://evil/x@host", "https://evil");
+	check_origin("https://evil?@host/", "https://evil");
+	check_origin("ssh://git@host:22/x", "ssh://host");
+	check_origin("ssh://git@host:2222/x", "ssh://host:2222");
+	check_origin("git@host:a/b", "ssh://host");
+	check_origin("https://[::1]:80/x", "https://[::1]:80");
+	check_origin("/srv/x.git", NULL);
+	check_origin("file:///srv/x.git", NULL);
+	check_origin("./x", NULL);
+	check_origin("ext::sh -c x", NULL);
+	check_origin("https://user@/x", NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +170,7 @@ int main(void)
 	    cmocka_unit_test(credentials_leave_the_url),
 	    cmocka_unit_test(bad_credentials_are_refused),
 	    cmocka_unit_test(the_directory_is_named_as_git_does),
+	    cmocka_unit_test(an_origin_is_scheme_host_and_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
