@@ -56,7 +56,11 @@ static int set_fd_path(int fs, const char *key, int fd, const char *sub)
 	return set(fs, key, path);
 }
 
-/* A detached overlay of lower (over below) under files/<sub>/upper. */
+/*
+ * A detached overlay of lower (over below) under files/<sub>/upper.
+ * Directories of the image can be renamed as any other: what that leaves in
+ * the upper layer is an attribute that only the kernel writes.
+ */
 static int overlay(int lower, int below, int files, const char *sub)
 {
 	OWN(own_fd) int fs = fsopen("overlay", FSOPEN_CLOEXEC);
@@ -72,6 +76,7 @@ static int overlay(int lower, int below, int files, const char *sub)
 	    set_fd_path(fs, "lowerdir", lower, under) < 0 ||
 	    set_fd_path(fs, "upperdir", files, upper) < 0 ||
 	    set_fd_path(fs, "workdir", files, work) < 0 ||
+	    set(fs, "redirect_dir", "on") < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -1;
 	m = fsmount(fs, FSMOUNT_CLOEXEC, LAYER_ATTRS);
