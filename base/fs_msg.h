@@ -11,13 +11,18 @@
  *  stat     head.payload bytes: the text of a link, if it is one
  *  pack     FS_UNTIL_END: the archive in chunks, as they are fed to write
  *  unpack   u64 entries, u64 bytes; of FS_BAD_ARCHIVE why, as a text
+ *  restore  the same
+ *  backup   FS_UNTIL_END: the archive in chunks and their end, a second head
+ *           that says how it went, and u64 entries, u64 bytes; of a failure
+ *           the path that failed, or of FS_BAD_ARCHIVE why, as a text
  *  others   nothing
  *
- * Worker -> executor, for write, append, patch and unpack: chunks of a u32
- * length (1 to FS_CHUNK_MAX) and as many bytes, then a length of 0. One that
- * ends before that 0 is an upload that broke: nothing is changed (but what
- * patch had written already). For serve: requests of u64 offset and u64
- * length, within the size that the head told, until the end of the stream.
+ * Worker -> executor, for write, append, patch, unpack and restore: chunks of
+ * a u32 length (1 to FS_CHUNK_MAX) and as many bytes, then a length of 0. One
+ * that ends before that 0 is an upload that broke: nothing is changed (but what
+ * patch had written already). For backup likewise: globs, each with a 0 after
+ * it. For serve: requests of u64 offset and u64 length, within the size that
+ * the head told, until the end of the stream.
  *
  * Numbers are little endian. Names are bytes without 0. The executor lives in
  * a sandbox, so its reader trusts nothing and checks each piece whole.

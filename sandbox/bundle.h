@@ -5,6 +5,11 @@
  *
  *	warren-bundle pack FORMAT PATH     tar, tar.gz, tar.zst, zip
  *	warren-bundle unpack LINKS PATH    LINKS: inside, all
+ *	warren-bundle backup GITIGNORE PATH
+ *	warren-bundle restore PATH
+ *
+ * A backup is a tar.zst that is read by nobody but restore: it has what the
+ * directory itself is, owners, all bits of modes and holes besides.
  */
 #ifndef SANDBOX_BUNDLE_H
 #define SANDBOX_BUNDLE_H
@@ -32,6 +37,26 @@ int bundle_refuse(struct bundle *b, const char *fmt, ...)
 /** bundle_pack(b, format, path), bundle_unpack(b, links, path): 0 or -1. */
 int bundle_pack(struct bundle *b, const char *format, const char *path);
 int bundle_unpack(struct bundle *b, const char *links, const char *path);
+
+/** bundle_backup(b, gitignore, path), bundle_restore(b, path): 0 or -1. */
+int bundle_backup(struct bundle *b, const char *gitignore, const char *path);
+int bundle_restore(struct bundle *b, const char *path);
+
+/* ---- what the two have in common with archives ---- */
+
+struct bundle_skip;
+struct bundle_stage;
+
+/**
+ * bundle_pack_whole(b, skip, path, where):
+ * Send the head, and ${path} as a backup but for what ${skip} says, in
+ * chunks and their end. On failure ${where} is what was being packed.
+ */
+int bundle_pack_whole(struct bundle *b, const struct bundle_skip *skip,
+		      const char *path, char where[BUNDLE_TEXT_MAX]);
+
+/** bundle_unpack_whole(b, stage): A backup into the stage's root. */
+int bundle_unpack_whole(struct bundle *b, struct bundle_stage *stage);
 
 /* ---- bundle_io.c ---- */
 

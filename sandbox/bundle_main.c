@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 	struct bundle *b = calloc(1, sizeof(*b));
 	int r = -1;
 
-	if (b == NULL || argc != 4)
+	if (b == NULL || argc < 3 || argc > 4)
 		return 2;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
@@ -53,10 +53,14 @@ int main(int argc, char **argv)
 		unsetenv("LOCPATH");
 		setlocale(LC_CTYPE, "C.utf8");
 	}
-	if (strcmp(argv[1], "pack") == 0)
+	if (argc == 3 && strcmp(argv[1], "restore") == 0)
+		r = bundle_restore(b, argv[2]);
+	else if (argc == 4 && strcmp(argv[1], "pack") == 0)
 		r = bundle_pack(b, argv[2], argv[3]);
-	else if (strcmp(argv[1], "unpack") == 0)
+	else if (argc == 4 && strcmp(argv[1], "unpack") == 0)
 		r = bundle_unpack(b, argv[2], argv[3]);
+	else if (argc == 4 && strcmp(argv[1], "backup") == 0)
+		r = bundle_backup(b, argv[2], argv[3]);
 	else
 		fs_fail_as(&b->op, FS_INVALID);
 	r = b->op.told ? r < 0 : tell(b);

@@ -7,13 +7,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "sandbox/bundle.h"
+#include "sandbox/bundle_skip.h"
 #include "sandbox/fs_path.h"
+#include "sandbox/fs_temp.h"
 #include "sandbox/fs_tree.h"
 
 struct pack {
@@ -21,7 +24,8 @@ struct pack {
 	struct archive *out;
 	struct archive_entry_linkresolver *links; /* NULL: a format without */
 	struct archive_entry *entry;
-	char *data; /* BUNDLE_PIECE */
+	const struct bundle_skip *skip; /* of a backup; NULL: an archive */
+	char *data;                     /* BUNDLE_PIECE */
 	char path[PATH_MAX];
 	size_t path_len;
 };
@@ -51,6 +55,14 @@ static const struct format formats[] = {
     {"tar.zst", archive_write_add_filter_zstd, "3"},
 };
 
+/* A backup has times in full; others do without a second header for them. */
+static int set_tar(struct pack *p)
+{
+	return p->skip != NULL
+		   ? archive_write_set_format_pax(p->out)
+		   : archive_write_set_format_pax_restricted(p->out);
+}
+
 static bool choose(struct pack *p, const char *name)
 {
 	size_t i;
@@ -62,8 +74,7 @@ static bool choose(struct pack *p, const char *name)
 			break;
 	}
 	if (i == sizeof(formats) / sizeof(formats[0]) ||
-	    archive_write_set_format_pax_restricted(p->out) != ARCHIVE_OK ||
-	    formats[i].filter(p->out) != ARCHIVE_OK)
+	    set_tar(p) != ARCHIVE_OK || formats[i].filter(p->out) != ARCHIVE_OK)
 		return false;
 	if (formats[i].level != NULL &&
 	    archive_write_set_filter_option(p->out, NULL, "compression-level",
@@ -93,20 +104,86 @@ static int begin(struct pack *p, const char *format)
 	return 0;
 }
 
+/*
+ * Where the file has no data, so that it takes no more room when it is there
+ * again. What is told here is left out of what put_content() gives.
+ */
+static int put_holes(struct pack *p, int fd, off_t size)
+{
+	off_t data = 0, hole = 0;
+	bool any = false;
+
+	while (hole < size) {
+		data = lseek(fd, hole, SEEK_DATA);
+		if (data < 0 && errno != ENXIO)
+			break;
+		if (data < 0 || data >= size) {
+			any = true; /* the rest is one */
+			break;
+		}
+		any = any || data > hole;
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole <= data)
+			break;
+		if (hole > size)
+			hole = size;
+		archive_entry_sparse_add_entry(p->entry, data, hole - data);
+	}
+	if (!any)
+		archive_entry_sparse_clear(p->entry);
+	else if (archive_entry_sparse_count(p->entry) == 0)
+		archive_entry_sparse_add_entry(p->entry, 0, 0);
+	return lseek(fd, 0, SEEK_SET) < 0 ? fs_fail(&p->b->op, errno) : 0;
+}
+
+static int put_piece(struct pack *p, size_t n)
+{
+	if (archive_write_data(p->out, p->data, n) != (la_ssize_t)n)
+		return out_failed(p);
+	p->b->bytes += n;
+	return 0;
+}
+
+/* What was told as a hole is not read: nobody looks at these zeros. */
+static int put_hole(struct pack *p, int fd, uint64_t *left)
+{
+	off_t at = lseek(fd, 0, SEEK_CUR);
+	off_t data = at < 0 ? -1 : lseek(fd, at, SEEK_DATA);
+	uint64_t n = *left;
+
+	if (at < 0 || (data < 0 && errno != ENXIO))
+		return fs_fail(&p->b->op, errno);
+	if (data >= 0 && (uint64_t)(data - at) < n)
+		n = (uint64_t)(data - at);
+	memset(p->data, 0, n < BUNDLE_PIECE ? n : BUNDLE_PIECE);
+	*left -= n;
+	while (n > 0) {
+		size_t part = n < BUNDLE_PIECE ? (size_t)n : BUNDLE_PIECE;
+
+		if (put_piece(p, part) < 0)
+			return -1;
+		n -= part;
+	}
+	return 0;
+}
+
 /* Exactly as many bytes as the header said. */
 static int put_content(struct pack *p, int fd, uint64_t left)
 {
+	bool sparse = archive_entry_sparse_count(p->entry) > 0;
 	ssize_t n;
 
 	while (left > 0) {
+		if (sparse && put_hole(p, fd, &left) < 0)
+			return -1;
 		n = read(fd, p->data,
 			 left < BUNDLE_PIECE ? (size_t)left : BUNDLE_PIECE);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
+		if (left > 0 && n <= 0)
 			return fs_fail(&p->b->op, n < 0 ? errno : EIO);
-		if (archive_write_data(p->out, p->data, (size_t)n) != n)
-			return out_failed(p);
+		if (put_piece(p, (size_t)n) < 0)
+			return -1;
 		left -= (uint64_t)n;
 	}
 	return 0;
@@ -133,6 +210,12 @@ static int put_entry(struct pack *p, const struct stat *st, int fd)
 
 	archive_entry_copy_stat(e, st);
 	archive_entry_copy_pathname(e, p->path);
+	if (p->skip != NULL && fd >= 0 && st->st_nlink == 1 &&
+	    put_holes(p, fd, st->st_size) < 0)
+		return -1;
+	if (p->skip != NULL && ++p->b->entries > BUNDLE_ENTRIES_MAX)
+		return bundle_refuse(p->b, "there are more than %u entries",
+				     BUNDLE_ENTRIES_MAX);
 	if (p->links != NULL && S_ISREG(st->st_mode))
 		archive_entry_linkify(p->links, &e, &later);
 	if (e == NULL || later != NULL)
@@ -171,12 +254,17 @@ static int pack_inside(struct pack *p, int fd, int depth)
 		}
 		memcpy(p->path + was, ent->d_name, n + 1);
 		p->path_len = was + n;
+		if (p->skip != NULL && (fs_temp_is(ent->d_name) ||
+					bundle_skip_hits(p->skip, p->path)))
+			continue;
 		r = pack_at(p, dirfd(d), ent->d_name, depth + 1);
 	}
 	if (r == 0 && errno != 0)
 		r = fs_fail(&p->b->op, errno);
-	p->path_len = was;
-	p->path[was] = '\0';
+	if (r == 0) { /* else it says where */
+		p->path_len = was;
+		p->path[was] = '\0';
+	}
 	closedir(d);
 	return r;
 }
@@ -237,6 +325,17 @@ static int pack_at(struct pack *p, int dir, const char *name, int depth)
 	return put_entry(p, &st, fd);
 }
 
+/* What the directory itself is. */
+static int pack_self(struct pack *p, const struct stat *st)
+{
+	memcpy(p->path, "./", sizeof("./"));
+	archive_entry_clear(p->entry);
+	if (put_entry(p, st, -1) < 0)
+		return -1;
+	p->path[0] = '\0';
+	return 0;
+}
+
 /* The path itself is followed; a file is an archive of one. */
 static int pack_root(struct pack *p, const char *path, int fd)
 {
@@ -246,6 +345,10 @@ static int pack_root(struct pack *p, const char *path, int fd)
 	if (fstat(fd, &st) < 0) {
 		close(fd);
 		return fs_fail(&p->b->op, errno);
+	}
+	if (S_ISDIR(st.st_mode) && p->skip != NULL && pack_self(p, &st) < 0) {
+		close(fd);
+		return -1;
 	}
 	if (S_ISDIR(st.st_mode))
 		return pack_inside(p, fd, 0);
@@ -257,36 +360,56 @@ static int pack_root(struct pack *p, const char *path, int fd)
 	return pack_at(p, at.dir, at.name, 0);
 }
 
-int bundle_pack(struct bundle *b, const char *format, const char *path)
+/* The head, and then all of it. What was asked for is a directory, or a file
+ * if it is no backup. */
+static int pack_all(struct pack *p, const char *path)
 {
-	OWN(pack_free) struct pack p = {.b = b};
+	OWN(own_fd) int fd = -1;
+	struct fs_op *op = &p->b->op;
 	uint32_t end = 0;
 	struct stat st;
-	int fd;
 
-	if (begin(&p, format) < 0)
-		return -1;
 	fs_tree_room();
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return fs_fail(&b->op, errno);
-	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
-		close(fd);
-		return fs_fail_as(&b->op, FS_NOT_REGULAR);
-	}
-	b->op.head.payload = FS_UNTIL_END;
-	fs_meta_bare(&st, &b->op.head.meta);
-	if (fs_send_head(&b->op) < 0 ||
-	    archive_write_open(p.out, NULL, NULL, bundle_out_callback, NULL) !=
-		ARCHIVE_OK) {
-		close(fd);
+		return fs_fail(op, errno);
+	if (p->skip != NULL && !S_ISDIR(st.st_mode))
+		return fs_fail_as(op, FS_NOT_DIR);
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return fs_fail_as(op, FS_NOT_REGULAR);
+	op->head.payload = FS_UNTIL_END;
+	fs_meta_bare(&st, &op->head.meta);
+	if (fs_send_head(op) < 0 ||
+	    archive_write_open(p->out, NULL, NULL, bundle_out_callback, NULL) !=
+		ARCHIVE_OK)
+		return -1;
+	if (pack_root(p, path, STEAL_FD(fd)) < 0) {
+		archive_write_fail(p->out); /* and no end of it */
 		return -1;
 	}
-	if (pack_root(&p, path, fd) < 0) {
-		archive_write_fail(p.out); /* and no end of it */
-		return -1;
-	}
-	if (archive_write_close(p.out) < ARCHIVE_WARN)
-		return -1;
+	if (archive_write_close(p->out) < ARCHIVE_WARN)
+		return fs_fail(op, EIO);
 	return fs_send(&end, sizeof(end));
+}
+
+int bundle_pack(struct bundle *b, const char *format, const char *path)
+{
+	OWN(pack_free) struct pack p = {.b = b};
+
+	return begin(&p, format) < 0 ? -1 : pack_all(&p, path);
+}
+
+int bundle_pack_whole(struct bundle *b, const struct bundle_skip *skip,
+		      const char *path, char where[BUNDLE_TEXT_MAX])
+{
+	OWN(pack_free) struct pack p = {.b = b, .skip = skip};
+
+	where[0] = '\0';
+	if (begin(&p, "tar.zst") < 0)
+		return -1;
+	if (pack_all(&p, path) == 0)
+		return 0;
+	snprintf(where, BUNDLE_TEXT_MAX, "%.*s", (int)BUNDLE_TEXT_MAX - 1,
+		 p.path);
+	return -1;
 }

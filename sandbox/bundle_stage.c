@@ -152,6 +152,38 @@ int bundle_stage_dir(struct bundle_stage *s, const char *path, mode_t mode,
 		   : bundle_refuse(s->b, "there are too many directories");
 }
 
+void bundle_stage_self(struct bundle_stage *s, mode_t mode,
+		       struct timespec mtime)
+{
+	s->self = true;
+	s->mode = mode;
+	s->mtime = mtime;
+}
+
+void bundle_stage_own(struct bundle_stage *s, const char *path, uid_t uid,
+		      gid_t gid)
+{
+	OWN(own_fd) int fd = -1;
+
+	if (geteuid() != 0)
+		return;
+	fd = beneath(s->root, path[0] != '\0' ? path : ".", O_PATH | O_NOFOLLOW,
+		     0);
+	/* One who is nobody here stays out of it. */
+	if (fd >= 0 && fchownat(fd, "", uid, gid, AT_EMPTY_PATH) < 0)
+		errno = 0;
+}
+
+void bundle_stage_time(struct bundle_stage *s, const char *path,
+		       struct timespec mtime)
+{
+	OWN(own_fd) int fd = beneath(s->root, path, O_PATH | O_NOFOLLOW, 0);
+
+	if (fd >= 0 && utimensat(fd, "", (struct timespec[2]){mtime, mtime},
+				 AT_EMPTY_PATH) < 0)
+		errno = 0; /* a kernel that cannot */
+}
+
 /* The last of one name wins, as tar has it; a directory stays. */
 static int make_room(struct bundle_stage *s, int dir, const char *name,
 		     const char *path)
@@ -308,8 +340,8 @@ static int merge_into(struct bundle_stage *s, int from, int to, bool dry,
 	return r;
 }
 
-/* Modes and times of directories, backwards: those inside come first. */
-static void dress_dirs(struct bundle_stage *s)
+/* Backwards: those inside come first. */
+void bundle_stage_dress(struct bundle_stage *s, int root)
 {
 	OWN(buf_free) struct buf order = BUF_INIT(BUNDLE_ENTRIES_MAX * 16);
 	struct dir_late late;
@@ -326,7 +358,7 @@ static void dress_dirs(struct bundle_stage *s)
 		order.len -= sizeof(at);
 		memcpy(&at, order.data + order.len, sizeof(at));
 		memcpy(&late, s->dirs.data + at, sizeof(late));
-		fd = beneath(s->target, s->dirs.data + at + sizeof(late),
+		fd = beneath(root, s->dirs.data + at + sizeof(late),
 			     O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 		if (fd >= 0 && fchmod(fd, late.mode) == 0)
 			(void)futimens(
@@ -339,6 +371,6 @@ int bundle_stage_commit(struct bundle_stage *s)
 	if (merge_into(s, s->root, s->target, true, 0) < 0 ||
 	    merge_into(s, s->root, s->target, false, 0) < 0)
 		return -1;
-	dress_dirs(s);
+	bundle_stage_dress(s, s->target);
 	return 0;
 }

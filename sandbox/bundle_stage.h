@@ -17,6 +17,9 @@ struct bundle_stage {
 	char name[FS_TEMP_LEN]; /* of root in target; "": none */
 	struct buf dirs;        /* struct dir_late and path of each directory */
 	struct buf links;       /* the path of each symbolic link */
+	bool self;              /* the root has these: */
+	mode_t mode;
+	struct timespec mtime;
 };
 
 #define BUNDLE_STAGE_INIT(bundle)                                              \
@@ -50,6 +53,22 @@ int bundle_stage_dir(struct bundle_stage *s, const char *path, mode_t mode,
 int bundle_stage_link(struct bundle_stage *s, const char *path,
 		      const char *text);
 int bundle_stage_hard(struct bundle_stage *s, const char *path, const char *to);
+
+/** bundle_stage_self(s, mode, mtime): What the root itself is. */
+void bundle_stage_self(struct bundle_stage *s, mode_t mode,
+		       struct timespec mtime);
+
+/** bundle_stage_own(s, path, uid, gid): Give it to them, if we are root. */
+void bundle_stage_own(struct bundle_stage *s, const char *path, uid_t uid,
+		      gid_t gid);
+
+/** bundle_stage_time(s, path, mtime): Of a symbolic link. */
+void bundle_stage_time(struct bundle_stage *s, const char *path,
+		       struct timespec mtime);
+
+/** bundle_stage_dress(s, root): Modes and times of the directories, which are
+ * below ${root} by now. */
+void bundle_stage_dress(struct bundle_stage *s, int root);
 
 /** bundle_stage_inside(s): Refuse symbolic links that lead outside. */
 int bundle_stage_inside(struct bundle_stage *s);

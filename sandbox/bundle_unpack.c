@@ -17,11 +17,11 @@
 
 struct unpack {
 	struct bundle *b;
-	struct bundle_stage stage;
+	struct bundle_stage *stage;
 	struct archive *in;
 	struct bundle_in *chunks;
-	int spool; /* a zip file; -1: none */
-	bool all;  /* also links that lead outside */
+	int spool;  /* a zip file; -1: none */
+	bool whole; /* a backup: also owners, and all bits of modes */
 };
 
 static void unpack_free(struct unpack *u)
@@ -29,7 +29,6 @@ static void unpack_free(struct unpack *u)
 	archive_read_free(u->in);
 	own_fd(&u->spool);
 	free(u->chunks);
-	bundle_stage_close(&u->stage);
 }
 
 /* ---- the archive ---- */
@@ -56,10 +55,10 @@ static int spool_zip(struct unpack *u)
 	struct fs_temp temp = {.fd = -1};
 	int r;
 
-	if (fs_temp_open(u->stage.root, &temp) < 0)
+	if (fs_temp_open(u->stage->root, &temp) < 0)
 		return fs_fail(&u->b->op, errno);
 	if (temp.name[0] != '\0') /* nobody needs to find it */
-		unlinkat(u->stage.root, temp.name, 0);
+		unlinkat(u->stage->root, temp.name, 0);
 	u->spool = temp.fd;
 	while ((r = bundle_in_next(u->chunks)) > 0) {
 		size_t at = 0;
@@ -117,6 +116,23 @@ static struct timespec mtime_of(struct archive_entry *e)
 	return t;
 }
 
+static mode_t mode_of(const struct unpack *u, struct archive_entry *e)
+{
+	return archive_entry_perm(e) & (u->whole ? 07777 : 0777);
+}
+
+/* Whose it was, if we may give it and he is somebody here. */
+static void own_as(struct unpack *u, struct archive_entry *e, int fd,
+		   const char *path)
+{
+	if (!u->whole || geteuid() != 0)
+		return;
+	if (fchownat(fd, path, (uid_t)archive_entry_uid(e),
+		     (gid_t)archive_entry_gid(e),
+		     AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
+		errno = 0;
+}
+
 static int put_all(struct unpack *u, int fd, const char *p, size_t n, off_t at)
 {
 	while (n > 0) {
@@ -157,11 +173,12 @@ static int put_content(struct unpack *u, int fd, la_int64_t size)
 static int put_file(struct unpack *u, struct archive_entry *e, const char *path)
 {
 	struct timespec t = mtime_of(e);
-	OWN(own_fd) int fd = bundle_stage_file(&u->stage, path);
+	OWN(own_fd) int fd = bundle_stage_file(u->stage, path);
 
 	if (fd < 0 || put_content(u, fd, archive_entry_size(e)) < 0)
 		return -1;
-	if (fchmod(fd, archive_entry_perm(e) & 0777) < 0 ||
+	own_as(u, e, fd, "");
+	if (fchmod(fd, mode_of(u, e)) < 0 ||
 	    futimens(fd, (struct timespec[2]){t, t}) < 0)
 		return fs_fail(&u->b->op, errno);
 	return 0;
@@ -173,7 +190,7 @@ static int put_hard(struct unpack *u, struct archive_entry *e, const char *path)
 
 	if (bundle_stage_name(u->b, archive_entry_hardlink(e), to) < 0)
 		return -1;
-	return bundle_stage_hard(&u->stage, path, to);
+	return bundle_stage_hard(u->stage, path, to);
 }
 
 static int put_link(struct unpack *u, struct archive_entry *e, const char *path)
@@ -182,7 +199,28 @@ static int put_link(struct unpack *u, struct archive_entry *e, const char *path)
 
 	if (text == NULL || text[0] == '\0')
 		return bundle_refuse(u->b, "%.200s is a link to nothing", path);
-	return bundle_stage_link(&u->stage, path, text);
+	if (bundle_stage_link(u->stage, path, text) < 0)
+		return -1;
+	if (u->whole) {
+		bundle_stage_own(u->stage, path, (uid_t)archive_entry_uid(e),
+				 (gid_t)archive_entry_gid(e));
+		bundle_stage_time(u->stage, path, mtime_of(e));
+	}
+	return 0;
+}
+
+/* A directory; what it is comes at the end, as it may keep us out. */
+static int put_dir(struct unpack *u, struct archive_entry *e, const char *path)
+{
+	if (path[0] != '\0' &&
+	    bundle_stage_dir(u->stage, path, mode_of(u, e), mtime_of(e)) < 0)
+		return -1;
+	if (path[0] == '\0' && u->whole)
+		bundle_stage_self(u->stage, mode_of(u, e), mtime_of(e));
+	if (u->whole)
+		bundle_stage_own(u->stage, path, (uid_t)archive_entry_uid(e),
+				 (gid_t)archive_entry_gid(e));
+	return 0;
 }
 
 static int put_entry(struct unpack *u, struct archive_entry *e)
@@ -194,16 +232,17 @@ static int put_entry(struct unpack *u, struct archive_entry *e)
 				     BUNDLE_ENTRIES_MAX);
 	if (bundle_stage_name(u->b, archive_entry_pathname(e), path) < 0)
 		return -1;
-	if (path[0] == '\0')
-		return 0; /* the target itself: it stays as it is */
+	/* The target itself stays as it is, unless it is new. */
+	if (path[0] == '\0' &&
+	    (!u->whole || archive_entry_filetype(e) != AE_IFDIR))
+		return 0;
 	if (archive_entry_hardlink(e) != NULL)
 		return put_hard(u, e, path);
 	switch (archive_entry_filetype(e)) {
 	case AE_IFREG:
 		return put_file(u, e, path);
 	case AE_IFDIR:
-		return bundle_stage_dir(
-		    &u->stage, path, archive_entry_perm(e) & 0777, mtime_of(e));
+		return put_dir(u, e, path);
 	case AE_IFLNK:
 		return put_link(u, e, path);
 	default:
@@ -231,23 +270,41 @@ static int put_entries(struct unpack *u)
 	return 0;
 }
 
+static int unpack_begin(struct unpack *u)
+{
+	u->chunks = calloc(1, sizeof(*u->chunks));
+	if (u->chunks == NULL)
+		return fs_fail(&u->b->op, ENOMEM);
+	fs_tree_room();
+	return 0;
+}
+
 int bundle_unpack(struct bundle *b, const char *links, const char *path)
 {
+	OWN(bundle_stage_close)
+	struct bundle_stage stage = BUNDLE_STAGE_INIT(b);
 	OWN(unpack_free)
-	struct unpack u = {.b = b, .stage = BUNDLE_STAGE_INIT(b), .spool = -1};
+	struct unpack u = {.b = b, .stage = &stage, .spool = -1};
+	bool all = strcmp(links, "all") == 0; /* also those leading outside */
 
-	u.all = strcmp(links, "all") == 0;
-	if (!u.all && strcmp(links, "inside") != 0)
+	if (!all && strcmp(links, "inside") != 0)
 		return fs_fail_as(&b->op, FS_INVALID);
-	u.chunks = calloc(1, sizeof(*u.chunks));
-	if (u.chunks == NULL)
-		return fs_fail(&b->op, ENOMEM);
-	fs_tree_room();
-	if (bundle_stage_open(&u.stage, path) < 0 || read_begin(&u) < 0 ||
-	    put_entries(&u) < 0)
+	if (unpack_begin(&u) < 0 || bundle_stage_open(&stage, path) < 0 ||
+	    read_begin(&u) < 0 || put_entries(&u) < 0)
 		return -1;
 	own_fd(&u.spool); /* it may fill the disk */
-	if (!u.all && bundle_stage_inside(&u.stage) < 0)
+	if (!all && bundle_stage_inside(&stage) < 0)
 		return -1;
-	return bundle_stage_commit(&u.stage);
+	return bundle_stage_commit(&stage);
+}
+
+int bundle_unpack_whole(struct bundle *b, struct bundle_stage *stage)
+{
+	OWN(unpack_free)
+	struct unpack u = {.b = b, .stage = stage, .spool = -1, .whole = true};
+
+	if (unpack_begin(&u) < 0 || read_begin(&u) < 0 || put_entries(&u) < 0)
+		return -1;
+	bundle_stage_dress(stage, stage->root);
+	return 0;
 }

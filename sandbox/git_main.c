@@ -2,6 +2,7 @@
  * warren-git: clones and works on repositories, inside a sandbox and as its
  * user, so that files have the right owner and no repository can reach anything
  * else. It runs no program of a repository: no hook, filter or helper.
+ * As "warren-git ignored PATH" it tells what git ignores (git_ignored.h).
  *
  * The parent reads the request (base/git_msg.h), prepares the directory and
  * waits; the child works. When the child ends badly, the reader goes away or
@@ -24,6 +25,7 @@
 #include "base/git_url.h"
 #include "base/own.h"
 #include "sandbox/git_dir.h"
+#include "sandbox/git_ignored.h"
 #include "sandbox/git_job.h"
 #include "sandbox/git_modules.h"
 #include "sandbox/git_own.h"
@@ -453,7 +455,7 @@ static void stand_alone(void)
 	umask(022);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	OWN(buf_free) struct buf b = BUF_INIT(GIT_REQUEST_MAX + 1);
 	OWN(url_free)
@@ -465,6 +467,10 @@ int main(void)
 	int code = 0;
 
 	stand_alone();
+	if (argc == 3 && strcmp(argv[1], "ignored") == 0) {
+		free(job);
+		return git_ignored_tell(argv[2]) < 0;
+	}
 	if (job == NULL || !read_request(&b, &job->rq)) {
 		free(job);
 		return 2;
