@@ -43,7 +43,8 @@
 #define CTL_TENANT_LIMITS(X)                                                   \
 	X(SANDBOXES, "sandboxes", sandboxes, 1, 1000000)                       \
 	X(TENANT_LOG, "tenantLogBytes", tenant_log_bytes, 64 << 10,            \
-	  INT64_C(1) << 44)
+	  INT64_C(1) << 44)                                                    \
+	X(BACKUP, "backupBytes", backup_bytes, 1 << 20, INT64_C(1) << 44)
 
 enum ctl_limit {
 #define X(name, json, column, min, max) LIMIT_##name,

@@ -25,6 +25,7 @@ static void the_default_plan_fits_a_small_machine(void **state)
 	assert_int_equal(p.limits.of[LIMIT_PROCESS_LOG], 64 << 20);
 	assert_int_equal(p.limits.of[LIMIT_LOG], 512 << 20);
 	assert_int_equal(p.limits.of[LIMIT_TENANT_LOG], INT64_C(2) << 30);
+	assert_int_equal(p.limits.of[LIMIT_BACKUP], INT64_C(10) << 30);
 	assert_int_equal(p.limits.of[LIMIT_CONTEXTS], 64);
 	assert_int_equal(p.limits.of[LIMIT_PROCESSES], 64);
 	assert_int_equal(p.limits.of[LIMIT_SANDBOXES], 1000);

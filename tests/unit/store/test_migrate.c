@@ -15,6 +15,8 @@ static const char *const released[][2] = {
      "25dceb067cfe99d652a2084d16e1b777a0a5aaa021d4ff9d2969d532729d9ce5"},
     {"ctl_0006_file_links",
      "8aac4ec64acd6145d4c01a5d05189fcf82070b162db2450882f1c03e93d398ef"},
+    {"ctl_0007_backups",
+     "09271d3ec816b6bedb96a39695ae80d964d9586803ddc6871cf4d744721ecacf"},
     {"ctl_0008_port_access",
      "80b0d9d98a5addaeb0e4a78fb2c02398de99f0f176839868b3c61a1e3606706d"},
     {"logs_0001_init",
