@@ -13,8 +13,8 @@
 #define FILE_NAME "warren.ini"
 
 /* What is read of it, by whomever. */
-static const char *const sections[] = {"network", "history", "pool"};
-#define SECTIONS "network, history, pool or pool.IMAGE"
+static const char *const sections[] = {"network", "history", "pool", "backup"};
+#define SECTIONS "network, history, backup, pool or pool.IMAGE"
 
 struct reading {
 	FILE *file;

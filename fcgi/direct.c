@@ -66,7 +66,9 @@ enum err direct_start(struct request *rq, struct keeper_start *s,
 		return r;
 	id_stamped(s->kind == EXEC_GIT ? "git" : "fs", id);
 	s->id = s->id != NULL ? s->id : id;
-	s->flags = KF_ATTACH | KF_KILL_ON_CLOSE | KF_STDIN_FD | KF_STDOUT_FD;
+	s->flags = KF_ATTACH | KF_STDIN_FD | KF_STDOUT_FD;
+	if (!d->stays)
+		s->flags |= KF_KILL_ON_CLOSE;
 	s->ring_bytes = RING_BYTES;
 	fds[0] = in.r;
 	fds[1] = out.w;

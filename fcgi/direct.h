@@ -11,9 +11,10 @@
 struct direct {
 	struct request *rq;
 	struct link link;
-	int in;    /* to its stdin; -1: closed */
-	int out;   /* from its stdout */
-	bool deaf; /* it reads no more: what is put is dropped */
+	int in;     /* to its stdin; -1: closed */
+	int out;    /* from its stdout */
+	bool deaf;  /* it reads no more: what is put is dropped */
+	bool stays; /* it sees for itself that we are gone, and is not killed */
 	int64_t deadline_ms;
 	uint32_t idle_ms; /* 0: only the deadline counts */
 };
@@ -26,8 +27,8 @@ struct direct {
 /**
  * direct_start(rq, s, d, e):
  * START ${s} on d->link, which is open, with pipes; id and flags are set
- * here. It is killed when ${d} is closed. Set d->deadline_ms (CLOCK_NEVER:
- * none) and d->idle_ms before.
+ * here. It is killed when ${d} is closed, unless d->stays is set before, as
+ * d->deadline_ms (CLOCK_NEVER: none) and d->idle_ms are.
  */
 FALLIBLE enum err direct_start(struct request *rq, struct keeper_start *s,
 			       struct direct *d, struct errinfo *e);

@@ -1,6 +1,7 @@
 /*
  * warren-fcgi --data D --run R --domain NAME --port N
- * warren-fcgi --check --data D: says what is wrong with [pool] of D/warren.ini
+ * warren-fcgi --check --data D: says what is wrong with [pool] and [backup] of
+ * D/warren.ini
  *
  * A worker: unprivileged, speaks FastCGI on descriptor 3 (a listening socket
  * that the broker made), JSON and SQL. All it can do to a sandbox is to ask
@@ -22,6 +23,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "fcgi/accept.h"
+#include "fcgi/backup_sweep.h"
 #include "fcgi/code_spare.h"
 #include "fcgi/store_pool.h"
 
@@ -134,6 +136,8 @@ static enum err main_serve(const struct worker *w, struct errinfo *e)
 		return r;
 	if (code_spare_open(w, &ignored) != ERR_NONE)
 		log_err("no spare kernels", &ignored);
+	if (backup_sweep_start(w, &ignored) != ERR_NONE)
+		log_err("no backups", &ignored);
 	r = accept_run(w, LISTEN_FD, e);
 	store_pool_close();
 	store_ckpt_stop(&ckpt);
@@ -142,9 +146,11 @@ static enum err main_serve(const struct worker *w, struct errinfo *e)
 
 static int main_check(const struct worker *w)
 {
+	struct backup_conf backup;
 	struct errinfo e;
 
-	if (code_spare_open(w, &e) == ERR_NONE)
+	if (code_spare_open(w, &e) == ERR_NONE &&
+	    backup_conf_read(w->data_dir, &backup, &e) == ERR_NONE)
 		return 0;
 	fprintf(stderr, "%s\n", e.text);
 	return 1;

@@ -90,7 +90,8 @@ enum err fs_call_open(struct request *rq, enum link_mode mode,
 		return r;
 	s.user = rq->sandbox.user;
 	c->d.deadline_ms = CLOCK_NEVER;
-	c->d.idle_ms = IDLE_MS;
+	if (c->d.idle_ms == 0)
+		c->d.idle_ms = IDLE_MS;
 	return direct_start(rq, &s, &c->d, e);
 }
 

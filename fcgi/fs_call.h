@@ -36,7 +36,8 @@ struct fs_call {
 /**
  * fs_call_open(rq, mode, argv, argc, c, e):
  * Start the operation argv[0]; argv[1] is its first path, of a program (which
- * is named by its own path) the last one. c->op is set before.
+ * is named by its own path) the last one. c->op is set before; so may be
+ * c->d.idle_ms (else a minute) and c->d.stays.
  * Relative paths are as fs_call_full() has them, also when /workspace was
  * removed.
  * Errors: those of link_open and link_start.

@@ -724,6 +724,11 @@ export abstract class Calls {
 					 allowEmpty?: boolean }):
 		Promise<GitCommitResult>;
 
+	createBackup(options: BackupOptions): Promise<BackupAnswer>;
+	restoreBackup(backup: DirectoryBackup,
+		options?: { dir?: string; signal?: AbortSignal }):
+		Promise<RestoreBackupResult>;
+
 	writeFile(path: string, content: string | Uint8Array,
 		options?: { encoding?: 'utf-8' | 'base64';
 			    signal?: AbortSignal }): Promise<FileAnswer>;
@@ -957,6 +962,64 @@ export class Files {
 	revokeLink(id: string): Promise<void>;
 }
 
+export interface BackupOptions {
+	/** An absolute path. */
+	dir: string;
+	name?: string;
+	/** Seconds, or a text such as "12h". Three days if left out. */
+	ttl?: number | string;
+	/** Leave out what git ignores, if the directory is in a repository. */
+	gitignore?: boolean;
+	/** "node_modules", "*.log", "build/**". */
+	excludes?: string[];
+	/** Read, but archives are always zstd. */
+	compression?: { format?: 'gzip' | 'lz4' | 'zstd'; threads?: number };
+	signal?: AbortSignal;
+}
+
+/** Enough to restore it; can be stored anywhere. */
+export interface DirectoryBackup {
+	readonly id: string;
+	readonly dir?: string;
+}
+
+export interface Backup {
+	readonly id: string;
+	readonly dir: string;
+	name?: string;
+	archivePath?: string;
+	/** What it was made of, which may be gone. */
+	sandbox: string;
+	sandboxId: string;
+	/** What it counts against backupBytes. */
+	sizeBytes: number;
+	entries: number;
+	contentBytes: number;
+	createdAt: string;
+	expiresAt: string;
+}
+
+export interface BackupAnswer extends Backup {
+	success: boolean;
+	timestamp: string;
+}
+
+export interface RestoreBackupResult {
+	success: boolean;
+	dir: string;
+	id: string;
+	entries: number;
+	bytes: number;
+	timestamp: string;
+}
+
+export interface BackupPage {
+	backups: Backup[];
+	next?: string;
+	usedBytes: number;
+	limitBytes: number;
+}
+
 export class Sandbox extends Calls {
 	private constructor();
 	readonly name: string;
@@ -965,6 +1028,8 @@ export class Sandbox extends Calls {
 	create(settings?: SandboxSettings): Promise<SandboxInfo>;
 	getInfo(): Promise<SandboxInfo>;
 	getDenials(): Promise<Denial[]>;
+	listBackups(options?: { after?: string; limit?: number }):
+		Promise<BackupPage>;
 	destroy(): Promise<void>;
 	ping(): Promise<{ success: boolean; status: string }>;
 	getVersion(): Promise<string>;
@@ -982,6 +1047,17 @@ export function listSandboxes(options?: ConnectOptions & {
 	after?: string;
 	limit?: number;
 }): Promise<{ sandboxes: SandboxInfo[]; next?: string }>;
+
+export function listBackups(options?: ConnectOptions & {
+	/** Only those of the sandbox with this name or id. */
+	sandbox?: string;
+	after?: string;
+	limit?: number;
+}): Promise<BackupPage>;
+export function getBackup(id: string, options?: ConnectOptions):
+	Promise<Backup>;
+export function deleteBackup(id: string, options?: ConnectOptions):
+	Promise<void>;
 
 /** The events of a stream that a `…Stream` method returned. */
 export function parseSSEStream<

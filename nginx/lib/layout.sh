@@ -42,6 +42,7 @@ layout_make() {
 	may_pass www-data
 	install -d -m 0755 "$data/bin" "$data/images"
 	install -d -m 0750 -o warren -g warren "$data/db"
+	install -d -m 0700 -o warren -g warren "$data/backups"
 	install -d -m 0700 "$data/sandboxes"
 	# What is in R is made by the broker, but for notes of pids.
 	printf '%s\n' "$run" |

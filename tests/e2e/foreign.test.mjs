@@ -50,6 +50,8 @@ const BODIES = {
 	'api/chmod': { path: '/workspace/kept', mode: '0700' },
 	'api/watch': { path: '/workspace' },
 	'api/watch/check': { path: '/workspace' },
+	'api/backup/create': { dir: '/workspace' },
+	'api/backup/restore': { archivePath: '/var/backups/kept' },
 	'api/git/checkout': { repoUrl: '/workspace/kept' },
 };
 

@@ -1,6 +1,7 @@
 /**
  * Every noun's calls, bound to a sandbox or to a session in it.
  */
+import * as backup from './backup.js';
 import * as code from './code.js';
 import * as command from './exec.js';
 import * as file from './files.js';
@@ -176,6 +177,14 @@ export class Calls {
 
 	checkChanges(path, options) {
 		return watching.checkChanges(this.#api, path, options);
+	}
+
+	createBackup(options) {
+		return backup.createBackup(this.#api, options);
+	}
+
+	restoreBackup(stored, options) {
+		return backup.restoreBackup(this.#api, stored, options);
 	}
 
 	exposePort(number, options) {

@@ -1,6 +1,7 @@
 /**
  * The sandbox: a name, and every noun's calls bound to it.
  */
+import * as backup from './backup.js';
 import * as code from './code.js';
 import { Calls } from './calls.js';
 import { Files } from './raw.js';
@@ -29,6 +30,20 @@ export function listSandboxes({ state, after, limit, ...options } = {}) {
 	const text = String(query);
 	return new Transport(options)
 		.json('GET', '/v1/sandboxes' + (text && `?${text}`));
+}
+
+/** The tenant's backups: `{backups, next?, usedBytes, limitBytes}`. */
+export function listBackups({ sandbox, after, limit, ...options } = {}) {
+	return backup.listBackups(new Transport(options), '/v1/backups',
+		{ sandbox, after, limit });
+}
+
+export function getBackup(id, options) {
+	return backup.getBackup(new Transport(options), id);
+}
+
+export function deleteBackup(id, options) {
+	return backup.deleteBackup(new Transport(options), id);
 }
 
 export class Sandbox extends Calls {
@@ -70,6 +85,11 @@ export class Sandbox extends Calls {
 	/** What limits and rules refused to it: `[{what, policy, count, lastAt}]`. */
 	async getDenials() {
 		return (await this.#api.json('GET', '/denials')).denials;
+	}
+
+	/** Backups that were made of it. */
+	listBackups(options) {
+		return backup.listBackups(this.#api, '/backups', options);
 	}
 
 	/** Ends all that runs in it and removes its files. */

@@ -1,0 +1,120 @@
+/**
+ * A small S3-compatible object store for tests: objects of one bucket in
+ * memory, by path style. It takes nothing whose AWS Signature 4 is not exact:
+ * key id, region, date, signed headers, and the SHA-256 of what comes.
+ */
+import { createHash, createHmac } from 'node:crypto';
+import http from 'node:http';
+
+const MUST_SIGN = ['host', 'x-amz-content-sha256', 'x-amz-date'];
+const SKEW_MS = 15 * 60_000;
+
+const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
+const hmac = (key, text) => createHmac('sha256', key).update(text).digest();
+
+function timeOf(stamp) {
+	const m = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(stamp ?? '');
+
+	return m === null ? NaN : Date.UTC(m[1], m[2] - 1, ...m.slice(3));
+}
+
+/** Why a request is not signed as it must be; undefined: it is. */
+export function signatureFault({ method, url, headers }, body, account) {
+	const m = new RegExp('^AWS4-HMAC-SHA256 Credential=([^/,]+)/(\\d{8})/' +
+		'([^/,]+)/s3/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?' +
+		'Signature=([0-9a-f]{64})$').exec(headers.authorization ?? '');
+
+	if (m === null)
+		return 'no signature';
+	const [, id, day, region, list, signature] = m;
+	const stamp = headers['x-amz-date'];
+	const signed = list.split(';');
+
+	if (id !== account.id || region !== account.region)
+		return 'another account';
+	if (!stamp?.startsWith(day) ||
+		!(Math.abs(timeOf(stamp) - Date.now()) < SKEW_MS))
+		return 'another time';
+	if (MUST_SIGN.some((name) => !signed.includes(name)) ||
+		signed.join() !== [...signed].sort().join())
+		return 'headers are not signed';
+	if (headers['x-amz-content-sha256'] !== sha256(body))
+		return 'another content';
+	const { pathname, searchParams } = new URL(url, 'http://x');
+	const query = [...searchParams].map(([k, v]) =>
+		`${encodeURIComponent(k)}=${encodeURIComponent(v)}`).sort().join('&');
+	const canonical = [method, pathname, query,
+		...signed.map((name) => `${name}:${headers[name].trim()}`), '', list,
+		headers['x-amz-content-sha256']].join('\n');
+	const text = ['AWS4-HMAC-SHA256', stamp,
+		`${day}/${region}/s3/aws4_request`, sha256(canonical)].join('\n');
+	const key = [day, region, 's3', 'aws4_request'].reduce(hmac,
+		`AWS4${account.secret}`);
+
+	return hmac(key, text).toString('hex') === signature
+		? undefined : 'another signature';
+}
+
+/**
+ * `{url, objects, seen, faults, next, close}`: objects is a Map of names;
+ * seen has a line for each request; faults why requests were refused. What
+ * next has is done instead of the request: a status, "hang up", or a function
+ * (request, response).
+ */
+export async function startS3({ bucket, ...account }) {
+	const s3 = { objects: new Map(), seen: [], faults: [], next: [] };
+	const refuse = (response, status, text) => {
+		response.writeHead(status, { 'Content-Type': 'application/xml' });
+		response.end(`<Error><Code>${text}</Code></Error>`);
+	};
+
+	const serve = (request, response, body) => {
+		const fault = signatureFault(request, body, account);
+		const prefix = `/${bucket}/`;
+		const name = request.url.slice(prefix.length);
+
+		s3.seen.push(`${request.method} ${request.url}`);
+		if (fault !== undefined || !request.url.startsWith(prefix)) {
+			s3.faults.push(fault ?? 'another bucket');
+			return refuse(response, 403, 'SignatureDoesNotMatch');
+		}
+		const instead = s3.next.shift();
+
+		if (typeof instead === 'function')
+			return instead(request, response, body);
+		if (instead === 'hang up')
+			return request.destroy();
+		if (instead !== undefined)
+			return refuse(response, instead, 'InternalError');
+		switch (request.method) {
+		case 'PUT':
+			s3.objects.set(name, body);
+			return response.end();
+		case 'GET':
+			return s3.objects.has(name)
+				? response.end(s3.objects.get(name))
+				: refuse(response, 404, 'NoSuchKey');
+		case 'DELETE':
+			s3.objects.delete(name);
+			return response.writeHead(204).end();
+		default:
+			return refuse(response, 405, 'MethodNotAllowed');
+		}
+	};
+	const server = http.createServer((request, response) => {
+		const pieces = [];
+
+		request.on('error', () => {});
+		request.on('data', (piece) => pieces.push(piece));
+		request.on('end', () =>
+			serve(request, response, Buffer.concat(pieces)));
+	});
+
+	await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+	s3.url = `http://127.0.0.1:${server.address().port}`;
+	s3.close = () => {
+		server.closeAllConnections();
+		return new Promise((resolve) => server.close(resolve));
+	};
+	return s3;
+}
