@@ -21,13 +21,17 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own.h"
 #include "sandbox/keeper_client.h"
 #include "sandbox/keeper_exec.h"
 #include "sandbox/keeper_init.h"
 #include "sandbox/keeper_seat.h"
 #include "sandbox/keeper_template.h"
+#include "sandbox/pages.h"
 
 enum { FD_LISTEN = 3, FD_INIT, FD_PIDFD, FD_NET, FD_USAGE };
+
+#define FD_HIGH 64
 
 /* Into the sandbox's network, an empty root, an own uid; nothing else. */
 static bool drop(uid_t uid, const char *empty)
@@ -83,6 +87,14 @@ static void bound_memory(const struct usage_fds *u)
 #endif
 }
 
+/* Out of the way of what comes with the seat. */
+static int open_null(void)
+{
+	OWN(own_fd) int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	return fcntl(fd, F_DUPFD_CLOEXEC, FD_HIGH);
+}
+
 static void cloexec_all(void)
 {
 	for (int fd = FD_LISTEN; fd < FD_USAGE + USAGE_COUNT; fd++)
@@ -108,6 +120,7 @@ static bool take_seat(struct keeper_seat *seat, int argc, char **argv,
 {
 	if (argc == 3 && strcmp(argv[1], SEAT_WAITING) == 0) {
 		*empty = argv[2];
+		pages_map();
 		if (!keeper_seat_wait(seat, FD_LISTEN))
 			_exit(0); /* the broker has ended */
 		memcpy(argv[1], seat->id, strlen(seat->id) + 1);
@@ -122,6 +135,7 @@ static bool take_seat(struct keeper_seat *seat, int argc, char **argv,
 	memcpy(seat->id, argv[1], strlen(argv[1]) + 1);
 	memcpy(seat->letters, argv[5], strlen(argv[5]) + 1);
 	*empty = argv[4];
+	cloexec_all();
 	return true;
 }
 
@@ -137,6 +151,7 @@ int main(int argc, char **argv)
 	set_limits();
 	if (argc == 3 && strcmp(argv[1], SEAT_TEMPLATE) == 0)
 		keeper_template(argv);
+	k.null_fd = open_null();
 	if (!take_seat(&seat, argc, argv, &empty) ||
 	    !usage_fds_named(&k.usage, seat.letters, FD_USAGE)) {
 		fputs("warren-keeper is started by warrend\n", stderr);
@@ -144,8 +159,6 @@ int main(int argc, char **argv)
 	}
 	bound_memory(&k.usage);
 	log_open(seat.id, LOG_INFO);
-	cloexec_all();
-	k.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	k.warren_uid = seat.warren_uid;
 	k.since_ms = clock_unix_ms();
 	k.recorder_until_ms = clock_mono_ms() + KEEPER_RECORDER_COMES_MS;

@@ -50,23 +50,39 @@ bool keeper_seat_give(struct keeper_pool *pool, const struct keeper_seat *seat,
 	return false;
 }
 
+/* They came where they belong, as nothing else was open there; or are put
+ * there. */
+static bool place(struct parcel_fds *fds, int first)
+{
+	bool there = true;
+
+	for (int i = 0; i < fds->n; i++)
+		there = there && fds->at[i] == first + i;
+	if (there)
+		return true;
+	for (int i = 0; i < fds->n; i++) {
+		int up = fcntl(fds->at[i], F_DUPFD_CLOEXEC, FD_HIGH);
+
+		close(fds->at[i]);
+		fds->at[i] = up;
+	}
+	for (int i = 0; i < fds->n; i++)
+		if (fds->at[i] < 0 ||
+		    dup3(fds->at[i], first + i, O_CLOEXEC) < 0)
+			return false;
+	parcel_close(fds);
+	return true;
+}
+
 bool keeper_seat_wait(struct keeper_seat *seat, int first)
 {
+	OWN(own_fd) int socket_fd = fcntl(SEAT_FD, F_DUPFD_CLOEXEC, FD_HIGH);
 	struct parcel_fds fds;
 
-	if (!parcel_receive(SEAT_FD, seat, sizeof(*seat), &fds, 0))
+	if (socket_fd < 0 || close(SEAT_FD) < 0 ||
+	    !parcel_receive(socket_fd, seat, sizeof(*seat), &fds, 0))
 		return false;
 	/* Not as what it was forked from any more. */
 	setpriority(PRIO_PROCESS, 0, 0);
-	for (int i = 0; i < fds.n; i++) {
-		int up = fcntl(fds.at[i], F_DUPFD_CLOEXEC, FD_HIGH);
-
-		close(fds.at[i]);
-		fds.at[i] = up;
-	}
-	for (int i = 0; i < fds.n; i++)
-		if (fds.at[i] < 0 || dup2(fds.at[i], first + i) < 0)
-			return false;
-	parcel_close(&fds);
-	return true;
+	return place(&fds, first);
 }
