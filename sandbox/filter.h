@@ -3,6 +3,7 @@
 #define SANDBOX_FILTER_H
 
 #include <linux/filter.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -23,6 +24,16 @@ struct filter {
  */
 FALLIBLE enum err filter_compile(struct filter *p, struct errinfo *e);
 void filter_free(struct filter *p);
+
+/**
+ * filter_share(p), filter_borrow(fd, p), filter_return(p):
+ * A file with the filter, which does not change any more, or -1 with errno;
+ * the filter in such a file, until it is returned (false: errno), by whoever
+ * does not compile it. Owns: the descriptor is the caller's.
+ */
+int filter_share(const struct filter *p);
+bool filter_borrow(int fd, struct filter *p);
+void filter_return(struct filter *p);
 
 /** filter_load(p): Confine this thread; 0, or -1 with errno. Needs
  * no_new_privs. Fit for use between clone and exec. */

@@ -18,6 +18,7 @@
 #include "base/loop.h"
 #include "base/own.h"
 #include "base/wire.h"
+#include "sandbox/husk.h"
 #include "sandbox/init_calls.h"
 #include "sandbox/init_signal.h"
 
@@ -282,14 +283,16 @@ static void init_ignore_none(void)
 		sigaction(i, &dfl, NULL);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct init in = {0};
 	sigset_t all;
 	int fd;
 
-	init_ignore_none();
-
+	if (argc == HUSK_WORDS)
+		husk_become(argv);
+	else
+		init_ignore_none();
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	fcntl(INIT_FD_KEEPER, F_SETFD, FD_CLOEXEC);
 	fcntl(INIT_FD_CGROUP, F_SETFD, FD_CLOEXEC);

@@ -1,7 +1,6 @@
 /*
  * warren-maker POINT MAKER_HUSKS|MAKER_NO_HUSKS: see maker.h. Started by the
- * broker as root, with the descriptors of maker_order.h. It is static and
- * small, since each husk begins as a copy of it.
+ * broker as root, with the descriptors of maker_order.h.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -18,6 +17,7 @@
 #include "sandbox/berth.h"
 #include "sandbox/disk_loop.h"
 #include "sandbox/disk_spare.h"
+#include "sandbox/filter.h"
 #include "sandbox/inject.h"
 #include "sandbox/maker_order.h"
 
@@ -26,7 +26,7 @@
 struct maker_self {
 	const char *point; /* R/mnt: where trees are built */
 	bool husks;
-	struct filter filter;
+	int filter; /* filter_share() */
 	int proc;
 	int uses; /* of that */
 };
@@ -61,7 +61,7 @@ static void add_husk(const struct maker_self *self, const struct berth *berth,
 	    .net_ns = berth->net_ns,
 	    .user_ns = berth->user_ns,
 	    .init_program = MAKER_FD_INIT,
-	    .filter = &self->filter};
+	    .filter_fd = self->filter};
 	struct spawn_child husk;
 	struct errinfo e;
 
@@ -121,6 +121,19 @@ static void make(struct maker_self *self, struct maker_parcel *p)
 	p->order.err = r;
 }
 
+static enum err share_filter(int *fd, struct errinfo *e)
+{
+	struct filter f;
+	enum err r = filter_compile(&f, e);
+
+	if (r != ERR_NONE)
+		return r;
+	*fd = filter_share(&f);
+	r = *fd < 0 ? err_set(e, ERR_IO, errno, "filter") : ERR_NONE;
+	filter_free(&f);
+	return r;
+}
+
 static int serve(struct maker_self *self)
 {
 	struct maker_parcel p;
@@ -158,7 +171,7 @@ int main(int argc, char **argv)
 	self.point = argv[1];
 	self.husks = strcmp(argv[2], MAKER_HUSKS) == 0;
 	inject_use_of(self.point);
-	if (filter_compile(&self.filter, &e) != ERR_NONE) {
+	if (share_filter(&self.filter, &e) != ERR_NONE) {
 		log_err("maker", &e);
 		return 1;
 	}

@@ -33,6 +33,7 @@ struct spawn_plan {
 	int cgroup;       /* the sandbox's v2 directory */
 	struct limits limits;
 	const struct filter *filter;
+	int filter_fd; /* a husk's: filter_share() */
 };
 
 struct spawn_child {
@@ -64,11 +65,11 @@ FALLIBLE enum err spawn_start(const struct spawn_plan *plan,
 /**
  * spawn_husk(plan, child, e):
  * A process that has its namespaces, /dev and /proc before anything is known
- * of its sandbox but net_ns, user_ns, init_program, filter, point and
- * root_uid. It waits on ${child->go} for spawn_fill(); then it goes on as
- * after spawn_start(), but is in no cgroup of the sandbox yet. It is a child
- * of our own parent, so that a maker can make it for the broker.
- * Owns, Errors, Blocks: as spawn_start().
+ * of its sandbox but net_ns, user_ns, init_program, filter_fd, point and
+ * root_uid (husk.h). It waits on ${child->go} for spawn_fill(); then it goes
+ * on as after spawn_start(), but is in no cgroup of the sandbox yet. It is a
+ * child of our own parent, so that a maker can make it for the broker.
+ * Owns, Errors: as spawn_start(). Blocks: until it is exec'd.
  */
 FALLIBLE enum err spawn_husk(const struct spawn_plan *plan,
 			     struct spawn_child *child, struct errinfo *e);
