@@ -1,10 +1,10 @@
 /*
- * From a SPAWN frame to a confined child. The child is single-threaded and a
- * copy of init: it holds init's powers until confine_child() took them.
+ * From a SPAWN frame to a confined child. The child is single-threaded and in
+ * init's memory, or a copy of it: it holds init's powers until
+ * init_confine_child() took them.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #include "base/own.h"
 #include "sandbox/fd_check.h"
 #include "sandbox/fs.h"
+#include "sandbox/init_clone.h"
 #include "sandbox/init_confine.h"
 #include "sandbox/init_exec.h"
 
@@ -131,10 +132,23 @@ static void child_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-noreturn static void child_main(const struct init_spawn *s, int report)
+/* A file executor that is a program of its own is named by a path. */
+static bool is_own(const struct init_spawn *s)
 {
-	/* A file executor that is a program of its own is named by a path. */
-	bool own = s->fs && s->argv[0][0] != '/';
+	return s->fs && s->argv[0][0] != '/';
+}
+
+struct child {
+	const struct init_spawn *spawn;
+	int report;
+};
+
+static void child_main(void *arg)
+{
+	const struct child *c = arg;
+	const struct init_spawn *s = c->spawn;
+	bool own = is_own(s);
+	int report = c->report;
 	int moved = child_fds(s, report);
 
 	if (moved < 0)
@@ -174,22 +188,11 @@ static int leaf_open(uint32_t tag)
 	return fd;
 }
 
-static pid_t clone_into(int leaf)
-{
-	struct clone_args a = {
-	    .flags = CLONE_INTO_CGROUP | CLONE_CLEAR_SIGHAND,
-	    .exit_signal = SIGCHLD,
-	    .cgroup = (__u64)leaf,
-	};
-
-	return (pid_t)syscall(SYS_clone3, &a, sizeof(a));
-}
-
 /*
  * 0: it runs. A tenant can stop a child between clone and exec for ever; it
  * cannot stop init.
  */
-static ssize_t await_exec(pid_t pid, int report, struct init_spawn_failure *why)
+static ssize_t await_exec(int report, struct init_spawn_failure *why)
 {
 	struct pollfd p = {.fd = report, .events = POLLIN};
 	ssize_t n;
@@ -198,7 +201,6 @@ static ssize_t await_exec(pid_t pid, int report, struct init_spawn_failure *why)
 		n = poll(&p, 1, EXEC_LIMIT_MS);
 	} while (n < 0 && errno == EINTR);
 	if (n == 0) {
-		kill(pid, SIGKILL);
 		why->sys = ETIMEDOUT;
 		return -1;
 	}
@@ -208,10 +210,21 @@ static ssize_t await_exec(pid_t pid, int report, struct init_spawn_failure *why)
 	return n;
 }
 
+/* It may be in our memory, and on the stack of the next one, until it has
+ * ended; by itself, if nobody stops it. */
+static void child_end(pid_t pid)
+{
+	siginfo_t si;
+
+	kill(pid, SIGKILL);
+	waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT);
+}
+
 bool init_child_start(const struct init_spawn *s, pid_t *pid,
 		      struct init_spawn_failure *why)
 {
 	OWN(own_fd) int leaf = -1;
+	struct child child = {.spawn = s};
 	int report[2];
 	ssize_t n;
 
@@ -222,14 +235,15 @@ bool init_child_start(const struct init_spawn *s, pid_t *pid,
 		why->sys = (uint32_t)errno;
 		return false;
 	}
-	*pid = clone_into(leaf);
-	if (*pid == 0)
-		child_main(s, report[1]);
+	child.report = report[1];
+	*pid = init_clone(leaf, child_main, &child, !is_own(s));
 	why->sys = (uint32_t)errno;
 	why->step = INIT_STEP_CLONE;
 	close(report[1]);
-	n = *pid > 0 ? await_exec(*pid, report[0], why) : -1;
+	n = *pid > 0 ? await_exec(report[0], why) : -1;
 	close(report[0]);
+	if (*pid > 0 && n != 0)
+		child_end(*pid);
 	if (*pid < 0) {
 		char name[16];
 
