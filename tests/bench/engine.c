@@ -8,7 +8,7 @@
  *                clients: how many a second, what a client waits for each of
  *                both, and processor time of both, in ms; and how many bwrap
  *   idle N       a round each line: N idle sandboxes: bytes of one: cgroup,
- *                keeper, kernel
+ *                init, keeper, kernel
  *   kill N       a round each line: N sandboxes stopped at once, and N bwrap
  *                killed: ms until the last was gone
  */
@@ -100,8 +100,12 @@ static void wait_end(int fd)
 			continue;
 		if (keeper_get_event(m, &ev, &e) != ERR_NONE)
 			give_up("event", &e);
-		if (ev.kind == EVENT_END)
+		if (ev.kind != EVENT_END)
+			continue;
+		if (ev.end.reason == END_EXITED && ev.end.exit_code == 0)
 			break;
+		fputs("engine: true failed\n", stderr);
+		exit(1);
 	}
 	wire_rx_free(&rx);
 }
@@ -266,8 +270,9 @@ static void row_idle(int n)
 		kernel = engine_kernel_kib();
 		parallel(CLIENTS, n, make);
 		sleep(2);
-		printf("%" PRId64 " %" PRId64 " %" PRId64 "\n",
+		printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
 		       engine_cgroup_bytes(run_dir, ids, n) / n,
+		       engine_init_kib(run_dir, ids, n) * 1024 / n,
 		       engine_keeper_kib(ids, n) * 1024 / n,
 		       (engine_kernel_kib() - kernel) * 1024 / n);
 		parallel(CLIENTS, n, destroy);

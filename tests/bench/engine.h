@@ -24,6 +24,7 @@ int64_t engine_bwrap_kill_us(int n);
 
 int64_t engine_kernel_kib(void);
 int64_t engine_cgroup_bytes(const char *run_dir, id_sandbox_t *ids, int n);
+int64_t engine_init_kib(const char *run_dir, id_sandbox_t *ids, int n);
 int64_t engine_keeper_kib(id_sandbox_t *ids, int n);
 
 /** engine_ticks(run_dir): User and system time of the stack's processes and

@@ -60,7 +60,8 @@ class Engine {
 		const [first, create, bwrap] = await this.medians('first', n);
 		const [rate, made, ended, cpu, bwrapRate] =
 			await this.medians('churn', BURST);
-		const [cgroup, keeper, kernel] = await this.medians('idle', BURST);
+		const [cgroup, init, keeper, kernel] =
+			await this.medians('idle', BURST);
 		const [kill, bwrapKill] = await this.medians('kill', BURST);
 
 		return [
@@ -76,9 +77,10 @@ class Engine {
 			{ row: '  a client waits for its create (ms)', value: made },
 			{ row: '  and for its destroy (ms)', value: ended },
 			{ row: 'idle sandbox, all counted (KiB)',
-				value: (cgroup + keeper + kernel) / KIB,
+				value: (cgroup + init + keeper + kernel) / KIB,
 				target: 1024 },
 			{ row: '  its cgroup (KiB)', value: cgroup / KIB },
+			{ row: '  its init (KiB)', value: init / KIB },
 			{ row: '  its keeper (KiB)', value: keeper / KIB },
 			{ row: '  kernel, the whole machine\'s growth (KiB)',
 				value: kernel / KIB },

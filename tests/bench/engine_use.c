@@ -62,6 +62,34 @@ int64_t engine_cgroup_bytes(const char *run_dir, id_sandbox_t *ids, int n)
 	return sum;
 }
 
+/* What they had before they were in their cgroups is not in those. */
+int64_t engine_init_kib(const char *run_dir, id_sandbox_t *ids, int n)
+{
+	static const char *const pss[] = {"Pss:", NULL};
+	static const char *const trees[] = {"/sys/fs/cgroup/unified",
+					    "/sys/fs/cgroup"};
+	const char *instance = strrchr(run_dir, '/') + 1;
+	int64_t kib = 0;
+
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < 2; k++) {
+			char path[512];
+			int64_t pid;
+
+			snprintf(path, sizeof(path),
+				 "%s/%.64s/%.22s/cgroup.procs", trees[k],
+				 instance, ids[i]);
+			pid = number(path);
+			if (pid <= 0)
+				continue;
+			snprintf(path, sizeof(path),
+				 "/proc/%" PRId64 "/smaps_rollup", pid);
+			kib += lines_kib(path, pss);
+			break;
+		}
+	return kib;
+}
+
 static bool is_one_of(id_sandbox_t *ids, int n, const char *id)
 {
 	for (int i = 0; i < n; i++)
