@@ -55,7 +55,7 @@ static enum err run_send_text(struct code_run *run, enum run_stream stream,
 	json_out_textn(&o, "text", buf_str(text), text->len);
 	json_out_time(&o, "timestamp", ev->unix_ms);
 	json_out_end(&o);
-	return sse_send(&run->sse, ev->seq, &o, e);
+	return sse_send(&run->sse, run->over ? 0 : ev->seq, &o, e);
 }
 
 /* What stays in memory until the run's end. */
@@ -311,7 +311,11 @@ static const char *run_why(const struct keeper_end *end)
 	return "it ended";
 }
 
-static enum err run_end_error(struct code_run *run, uint64_t seq,
+/*
+ * As all that is said only because the end came, it has no number: whoever
+ * breaks off here is told it again, and then the end, which has one.
+ */
+static enum err run_end_error(struct code_run *run,
 			      const struct keeper_end *end, struct errinfo *e)
 {
 	char text[192];
@@ -326,26 +330,27 @@ static enum err run_end_error(struct code_run *run, uint64_t seq,
 			 "The kernel died: %s%s. Its variables are lost; "
 			 "the next run starts a fresh one.",
 			 run_why(end), code);
-		return run_error(run, seq, "KernelDied", text, e);
+		return run_error(run, 0, "KernelDied", text, e);
 	}
 	if (run->failed || end->reason == END_EXITED)
 		return ERR_NONE;
 	snprintf(text, sizeof(text), "The run did not come to its end: %s",
 		 run_why(end));
-	return run_error(run, seq, "Interrupted", text, e);
+	return run_error(run, 0, "Interrupted", text, e);
 }
 
 /* ${ev} is the END, or one made up for a sandbox that is gone. */
 static enum err run_end(struct code_run *run, const struct keeper_event *ev,
 			struct errinfo *e)
 {
-	enum err r = run_text(run, RUN_STDOUT, NULL, 0, ev, e);
+	enum err r;
 
 	run->over = true;
+	r = run_text(run, RUN_STDOUT, NULL, 0, ev, e);
 	if (r == ERR_NONE)
 		r = run_text(run, RUN_STDERR, NULL, 0, ev, e);
 	if (r == ERR_NONE)
-		r = run_end_error(run, ev->seq, &ev->end, e);
+		r = run_end_error(run, &ev->end, e);
 	if (r != ERR_NONE)
 		return r;
 	return run->live ? run_complete(run, ev->seq, &ev->end, e)

@@ -41,7 +41,8 @@ static const struct json_field code_fields[] = {
     {"cwd", NULL, JSON_TEXT, AT(cwd), false, 0, NODE_CWD_MAX},
     {"stdin", NULL, JSON_TEXT, AT(input), false, 0, CODE_STDIN_MAX},
     {"env_vars", "envVars", JSON_ENV, AT(env), false, 0, 0},
-    {"timeout_ms", "timeoutMs", JSON_INT, AT(timeout_ms), false, 1, INT32_MAX},
+    {"timeout_ms", "timeoutMs", JSON_INT, AT(timeout_ms), false, 0,
+     LAUNCH_TIMEOUT_MAX_MS},
     {"onDisconnect", NULL, JSON_TEXT, AT(on_disconnect), false, 0, 16},
     {"sessionId", NULL, JSON_SKIP, 0, false, 0, 0},
 };

@@ -84,14 +84,15 @@ static void wait_free(struct wait *w)
 static enum err wait_late(struct wait *w, struct errinfo *e)
 {
 	struct request *rq = w->rq;
+	bool exit = strcmp(w->body.what, "exit") == 0;
 
 	err_http_text(rq, "processId", w->process.id);
 	err_http_text(rq, "for", w->body.what);
 	json_out_int(err_http_context(rq), "timeoutMs", w->body.timeout_ms);
 	return err_http_fail(rq, e, HTTP_PROCESS_READY_TIMEOUT,
-			     "Timeout: process %s did not become ready within "
-			     "%lldms",
-			     w->process.id, (long long)w->body.timeout_ms);
+			     "Timeout: process %s did not %s within %lldms",
+			     w->process.id, exit ? "end" : "become ready",
+			     (long long)w->body.timeout_ms);
 }
 
 static enum err wait_exited(struct wait *w, struct errinfo *e)

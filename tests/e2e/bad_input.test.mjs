@@ -148,6 +148,8 @@ test('wrong types are 400 and name the field', limit, async (t) => {
 		['contexts', { env_vars: 'x' }, 'env_vars'],
 		['execute/code', { context_id: 1, code: '' }, 'context_id'],
 		['execute/code', { stdin: 1, code: '' }, 'stdin'],
+		['execute/code', { code: '', timeout_ms: -1 }, 'timeout_ms'],
+		['execute/code', { code: '', timeoutMs: 1e30 }, 'timeoutMs'],
 		['ports', { port: 'x' }, 'port'],
 		['ports', {}, 'port'],
 	];

@@ -64,8 +64,9 @@ test('a wait ends at its time, or with the process', limit, async (t) => {
 				wait(sandbox, id, { ...body, timeoutMs: 300 }));
 			assert.equal(value.status, 408, value.text);
 			assert.equal(value.json.code, 'PROCESS_READY_TIMEOUT');
-			assert.match(value.json.message,
-				/timeout.*did not become ready/i);
+			assert.match(value.json.message, body.for === 'exit'
+				? /timeout.*did not end within 300ms/i
+				: /timeout.*did not become ready/i);
 			assert.ok(ms >= 290 && ms < 3000, `${ms} ms`);
 		}
 	const short = await sandbox.startProcess('sleep 0.5; exit 3');

@@ -285,6 +285,9 @@ static void a_kernel_that_died_is_an_error_with_the_reason(void **state)
 	t = told(s);
 	has(t, "\"ename\":\"KernelDied\"");
 	has(t, "out of memory");
+	/* Who breaks off between the two is told both again. */
+	assert_int_equal(count(t, "data: "), 2);
+	assert_int_equal(count(t, "id: "), 1);
 	has(t, "\"reason\":\"out_of_memory\",\"state\":\"lost\"");
 	ends_once(t);
 }
