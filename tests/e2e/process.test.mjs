@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { parseSSEStream } from '../../clients/js/index.js';
+import { initsOf } from './lib/hostproc.mjs';
 import { timed, until, useStack, within } from './stack.mjs';
 
 const stack = useStack();
@@ -63,6 +64,32 @@ test('a process that fails says how', limit, async (t) => {
 	assert.equal(await started.getStatus(), 'failed');
 	assert.equal(started.exitCode, 7);
 });
+
+test('a process that init has not begun yet is starting',
+	{ ...limit, skip: process.getuid() !== 0 && 'needs root' },
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+
+		await sandbox.exec('true');
+		const [init] = initsOf((await sandbox.getInfo()).id);
+		if (init === undefined)
+			return t.skip('the sandbox is on another machine');
+		process.kill(init, 'SIGSTOP');
+		const started = sandbox.startProcess('sleep 600',
+			{ processId: 'slow' });
+		try {
+			await until(5000, 'the process', () =>
+				sandbox.getProcess('slow'));
+			assert.equal((await sandbox.getProcess('slow')).status,
+				'starting');
+			assert.deepEqual((await sandbox.listProcesses())
+				.map(({ status }) => status), ['starting']);
+		} finally {
+			process.kill(init, 'SIGCONT');
+		}
+		assert.equal((await started).id, 'slow');
+		assert.equal((await sandbox.getProcess('slow')).status, 'running');
+	});
 
 test('an unknown process is null to get and 404 to kill', limit,
 	async (t) => {
