@@ -275,6 +275,12 @@ static bool terminal_upgrades(const struct request *rq)
 	return upgrade != NULL && strcasecmp(upgrade, "websocket") == 0;
 }
 
+static enum err terminal_plain(struct request *rq, struct errinfo *e)
+{
+	return err_http_fail(rq, e, HTTP_UPGRADE_REQUIRED,
+			     "This address speaks WebSocket only");
+}
+
 static enum err terminal_hand_over(struct request *rq, struct terminal *t,
 				   struct errinfo *e)
 {
@@ -325,9 +331,6 @@ static enum err terminal_asked(struct request *rq, struct terminal_query *q,
 	t->user = query_text(rq, "user", q->user, sizeof(q->user));
 	if (t->id == NULL)
 		t->id = query_text(rq, "id", q->id, sizeof(q->id));
-	if (!terminal_upgrades(rq))
-		return err_http_fail(rq, e, HTTP_UPGRADE_REQUIRED,
-				     "This address speaks WebSocket only");
 	return terminal_name(rq, t, e);
 }
 
@@ -338,6 +341,10 @@ enum err terminal_open(struct request *rq, struct errinfo *e)
 	enum err r;
 
 	err_http_operation(rq, "terminal.open");
+	if (!terminal_upgrades(rq)) {
+		r = link_find(rq, e);
+		return r == ERR_NONE ? terminal_plain(rq, e) : r;
+	}
 	r = terminal_asked(rq, &q, &t, e);
 	return r == ERR_NONE ? terminal_hand_over(rq, &t, e) : r;
 }
@@ -486,6 +493,8 @@ enum err terminal_by_ticket(struct request *rq, struct errinfo *e)
 	enum err r;
 
 	err_http_operation(rq, "terminal.open");
+	if (!terminal_upgrades(rq))
+		return terminal_plain(rq, e);
 	r = terminal_asked(rq, &q, &t, e); /* before it is used up */
 	if (r == ERR_NONE)
 		r = ticket_use(rq, &l, e);
