@@ -241,8 +241,8 @@ test('what cannot be done is told by its reason', limit, async (t) => {
 	const sandbox = await cloned(t, 'a');
 	const path = 'a';
 
-	for (const call of [sandbox.gitStatus({ path: '/tmp' }),
-		sandbox.gitLog({ path: 'none' })])
+	for (const call of [() => sandbox.gitStatus({ path: '/tmp' }),
+		() => sandbox.gitLog({ path: 'none' })])
 		await assert.rejects(call, {
 			httpStatus: 404, code: 'GIT_REPOSITORY_NOT_FOUND',
 		});
@@ -268,8 +268,8 @@ test('what cannot be done is told by its reason', limit, async (t) => {
 	}), { httpStatus: 400, message: /repoUrl is needed with auth/ });
 	await run(sandbox, 'git config remote.origin.url "ext::touch /tmp/ran"',
 		{ cwd: path });
-	for (const call of [sandbox.gitPull({ path }),
-		sandbox.gitPush({ path })])
+	for (const call of [() => sandbox.gitPull({ path }),
+		() => sandbox.gitPush({ path })])
 		await assert.rejects(call, { httpStatus: 400 });
 	assert.equal((await sandbox.exists('/tmp/ran')).exists, false);
 });
