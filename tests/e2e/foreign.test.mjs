@@ -53,6 +53,21 @@ const BODIES = {
 	'api/backup/create': { dir: '/workspace' },
 	'api/backup/restore': { archivePath: '/var/backups/kept' },
 	'api/git/checkout': { repoUrl: '/workspace/kept' },
+	'api/git/checkout/stream': { repoUrl: '/workspace/kept' },
+	'api/git/pull': { path: '/workspace' },
+	'api/git/pull/stream': { path: '/workspace' },
+	'api/git/push': { path: '/workspace' },
+	'api/git/push/stream': { path: '/workspace' },
+	'api/git/status': { path: '/workspace' },
+	'api/git/log': { path: '/workspace' },
+	'api/git/diff': { path: '/workspace' },
+	'api/git/branch/list': { path: '/workspace' },
+	'api/git/branch/create': { path: '/workspace', name: 'x' },
+	'api/git/branch/switch': { path: '/workspace', name: 'x' },
+	'api/git/commit': { path: '/workspace', message: 'x' },
+	'api/terminal': {},
+	'api/terminal/ticket': {},
+	'api/ports/{port}/links': {},
 };
 
 const routes = [...readFileSync(
