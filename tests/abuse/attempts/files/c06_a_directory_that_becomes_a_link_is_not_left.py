@@ -8,7 +8,7 @@ import stack
 SWAP = r'''
 import shutil, time
 print('begun', flush=True)
-end = time.monotonic() + 20
+end = time.monotonic() + 8
 n = 0
 while time.monotonic() < end:
     n += 1
