@@ -22,7 +22,8 @@ def run(fn):
     if got > 0:
         print('executed', got)
     os._exit(0 if got == -38 else 3)
-refused('int 0x80', apart(lambda: run(i386)), -31, 0)
+# -11: some virtual machines have no such door at all.
+refused('int 0x80', apart(lambda: run(i386)), -31, -11, 0)
 refused('x32', apart(lambda: run(x32)), -31, 0)
 refused('high', apart(lambda: call(0x7fffffff)), -31, 0)
 ''')
