@@ -126,6 +126,7 @@ class Deaths(unittest.TestCase):
         self.assertEqual(box.sh('cat /workspace/f').stdout, 'kept\n')
 
     def test_killed_roles_are_started_again(self):
+        # recorder, terminals and one worker
         def roles():
             found = []
             for name in os.listdir(self.stack.run + '/roles'):
@@ -133,11 +134,11 @@ class Deaths(unittest.TestCase):
                     found.append(int(name))
             return sorted(found)
 
-        first = stack.until(5, 'they run', lambda: len(roles()) == 2 and
+        first = stack.until(5, 'they run', lambda: len(roles()) == 3 and
                             roles())
         for pid in first:
             os.kill(pid, signal.SIGKILL)
-        stack.until(10, 'new ones run', lambda: len(roles()) == 2 and
+        stack.until(10, 'new ones run', lambda: len(roles()) == 3 and
                     not set(roles()) & set(first))
 
     def test_whoever_makes_things_ahead_may_die_and_starts_go_on(self):
