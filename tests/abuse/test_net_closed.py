@@ -115,7 +115,7 @@ class Closed(stack.unittest.TestCase):
                     net.conf = line + '\n'
                     net.start(wait=False)
                     self.assertEqual(net.process.wait(10), 1)
-                    self.assertIn(f'warren.ini: line {number}', net.said())
+                    self.assertIn(f'warren.ini, line {number}', net.said())
                     net.conf = ''
                     net.start()
             self.assertTrue(net.stop())
