@@ -130,7 +130,8 @@ class Sources(unittest.TestCase):
         """But a child that its parent has not waited for. Init and what runs
         inside know no other processes than the sandbox's."""
         own_children = {'sandbox/maker.c', 'sandbox/probe_cgroup.c'}
-        inside = ('sandbox/init_', 'sandbox/git_', 'sandbox/kernels/')
+        inside = ('sandbox/init_', 'sandbox/git_', 'sandbox/bundle_',
+                  'sandbox/pty_', 'sandbox/kernels/')
         self.assertEqual(
             [path for path, _ in calls(r'(?:kill|killpg|tgkill)\(',
                                        *self.folders)
