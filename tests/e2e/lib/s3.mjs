@@ -83,7 +83,7 @@ export async function startS3({ bucket, ...account }) {
 		if (typeof instead === 'function')
 			return instead(request, response, body);
 		if (instead === 'hang up')
-			return request.destroy();
+			return request.socket.destroy();
 		if (instead !== undefined)
 			return refuse(response, instead, 'InternalError');
 		switch (request.method) {
