@@ -3,7 +3,8 @@
  * target, all for the median in milliseconds.
  *
  * open() prepares, ours() and floor() measure once and give milliseconds,
- * close() ends. What is only preparation or cleaning up is not timed.
+ * close() ends. What is only preparation or cleaning up is not timed. Long, as
+ * a row is a class of twenty lines and most share the few before them.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

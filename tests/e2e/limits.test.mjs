@@ -1,7 +1,7 @@
 /**
  * Limits: each is hit by a real program, names itself with limit and use, and
  * leaves the sandbox and its neighbour as they were. Plans, and what was
- * refused.
+ * refused. Long, since there are many limits, and each is tried alike.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
