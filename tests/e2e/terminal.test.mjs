@@ -501,3 +501,85 @@ test('a sandbox that is deleted ends its terminals', limit, async (t) => {
 	assert.equal((await exit).reason, 'sandbox_gone');
 	await v.done;
 });
+
+/** As browsers have it, over the client of these tests. */
+class PageSocket extends EventTarget {
+	#socket;
+
+	constructor(url) {
+		super();
+		connect(url).then((socket) => {
+			this.#socket = socket;
+			this.dispatchEvent(new Event('open'));
+			this.#read();
+		}, () => this.#closed(1006));
+	}
+
+	async #read() {
+		for (;;) {
+			const data = await this.#socket.next();
+			if (data === undefined)
+				break;
+			this.dispatchEvent(Object.assign(new Event('message'), {
+				data: typeof data === 'string'
+					? data : new Uint8Array(data).buffer }));
+		}
+		this.#closed(this.#socket.closed ?? 1006);
+	}
+
+	#closed(code) {
+		this.dispatchEvent(Object.assign(new Event('close'), { code }));
+	}
+
+	send(data) {
+		if (typeof data === 'string')
+			this.#socket.send(data);
+		else
+			this.#socket.sendBinary(data);
+	}
+
+	close() {
+		this.#socket.close();
+	}
+}
+
+test('the client shows a terminal, types, resizes, and tells its end', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const shown = async (terminal, part) => {
+			let text = '';
+
+			await new Promise((resolve) => terminal.addEventListener(
+				'data', ({ detail }) => {
+					text += Buffer.from(detail).toString();
+					if (text.includes(part))
+						resolve();
+				}));
+		};
+		const terminal = await sandbox.openTerminal({ id: 'main', cols: 90,
+			rows: 20, WebSocket: PageSocket });
+		const first = shown(terminal, '20 90');
+
+		assert.equal(terminal.id, 'main');
+		terminal.write('stty size\n');
+		await first;
+		const second = shown(terminal, '30 100');
+		terminal.resize(100, 30);
+		terminal.write('stty size\n');
+		await second;
+		const closed = new Promise((resolve) =>
+			terminal.addEventListener('close', resolve));
+		terminal.close();
+		await closed;
+		assert.equal((await sandbox.createTerminal({ id: 'main' })).created,
+			false);
+		const again = await sandbox.openTerminal({ id: 'main',
+			WebSocket: PageSocket });
+		const exit = new Promise((resolve) => again.addEventListener('exit',
+			({ detail }) => resolve(detail)));
+		again.write('exit 4\n');
+		assert.equal((await exit).code, 4);
+		await assert.rejects(sandbox.openTerminal({ cwd: '/not/there',
+			id: 'other', WebSocket: PageSocket }),
+		{ code: 'SERVICE_UNAVAILABLE' });
+	});
