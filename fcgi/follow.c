@@ -13,9 +13,11 @@
 #define IDLE_MS 1000
 #define QUIET_MS 5000 /* after the first */
 
-/* How long the recorder may take to store the last events of a keeper. */
+/* How long the recorder may take to store the last events of a keeper, and
+ * those that it has taken while the keeper could not wait for it. */
 #define LAST_MS 500
-#define LAST_STEP_MS 50
+#define GAP_MS 2000
+#define STEP_MS 50
 
 static enum err follow_one(struct follow *f, const struct keeper_event *ev,
 			   struct errinfo *e)
@@ -35,8 +37,16 @@ static enum err follow_one(struct follow *f, const struct keeper_event *ev,
 	return f->event(f->ctx, ev, e);
 }
 
-/* All that is stored after f->after. */
-static enum err follow_stored(struct follow *f, struct errinfo *e)
+static void follow_step(void)
+{
+	struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+
+	nanosleep(&step, NULL);
+}
+
+/* All that is stored after f->after; ${last}: the log's last number. */
+static enum err follow_stored(struct follow *f, uint64_t *last,
+			      struct errinfo *e)
 {
 	enum err r = route_unpark(f->rq, e);
 
@@ -47,6 +57,7 @@ static enum err follow_stored(struct follow *f, struct errinfo *e)
 				   f->after, PAGE_BYTES, &page, e);
 		if (r != ERR_NONE)
 			break;
+		*last = page.state.last;
 		if (page.n == 0) {
 			if (page.state.ended && f->after >= page.state.last)
 				f->how = FOLLOW_GONE;
@@ -64,6 +75,25 @@ static int64_t follow_tick(const struct follow *f)
 	int64_t at = clock_mono_ms() + (f->idle_ms > 0 ? f->idle_ms : idle);
 
 	return f->until_ms > 0 && f->until_ms < at ? f->until_ms : at;
+}
+
+/*
+ * The keeper has nothing before ${first}. What the recorder has not stored
+ * yet may be on its way there: it is missing once a later one is stored.
+ */
+static enum err follow_gap(struct follow *f, uint64_t first, struct errinfo *e)
+{
+	int64_t until = clock_mono_ms() + GAP_MS;
+	uint64_t last = 0;
+
+	for (;;) {
+		enum err r = follow_stored(f, &last, e);
+
+		if (r != ERR_NONE || f->how != FOLLOW_ON || last + 1 >= first ||
+		    clock_mono_ms() >= until || answer_gone(f->rq))
+			return r;
+		follow_step();
+	}
 }
 
 /* The keeper's part; ends with f->how set, or not when the keeper is gone. */
@@ -84,7 +114,7 @@ static enum err follow_keeper(struct follow *f, struct link *l,
 			r = follow_one(f, &le.ev, e);
 			break;
 		case LINK_GAP:
-			r = follow_stored(f, e);
+			r = follow_gap(f, le.gap_first, e);
 			if (f->live)
 				route_park(f->rq);
 			break;
@@ -134,17 +164,17 @@ static enum err follow_live(struct follow *f, struct errinfo *e)
 /* The keeper is gone or knows it no more: its last words may be stored yet. */
 static enum err follow_last(struct follow *f, struct errinfo *e)
 {
-	struct timespec step = {.tv_nsec = LAST_STEP_MS * 1000000L};
 	int64_t until = clock_mono_ms() + LAST_MS;
+	uint64_t last;
 
 	for (;;) {
-		enum err r = follow_stored(f, e);
+		enum err r = follow_stored(f, &last, e);
 
 		if (r != ERR_NONE || f->how != FOLLOW_ON)
 			return r;
 		if (clock_mono_ms() >= until || answer_gone(f->rq))
 			break;
-		nanosleep(&step, NULL);
+		follow_step();
 	}
 	f->how = FOLLOW_GONE;
 	return ERR_NONE;
@@ -152,10 +182,11 @@ static enum err follow_last(struct follow *f, struct errinfo *e)
 
 enum err follow_run(struct follow *f, struct errinfo *e)
 {
+	uint64_t last;
 	enum err r;
 
 	f->how = FOLLOW_ON;
-	r = follow_stored(f, e);
+	r = follow_stored(f, &last, e);
 	if (r == ERR_NONE && f->how == FOLLOW_ON)
 		r = follow_live(f, e);
 	if (r == ERR_NONE && f->how == FOLLOW_ON)
