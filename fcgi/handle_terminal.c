@@ -241,6 +241,19 @@ static enum err terminal_find(struct request *rq, struct terminal *t,
 		   : r;
 }
 
+/* ERR_STATE: another call is starting it. */
+static enum err terminal_first(struct request *rq, struct terminal *t,
+			       struct errinfo *e)
+{
+	enum err r = terminal_start(rq, t, e);
+
+	if (r != ERR_EXISTS ||
+	    rq->failure.code != HTTP_PROCESS_ALREADY_EXISTS)
+		return r;
+	err_http_forget(rq);
+	return err_set(e, ERR_STATE, 0, "terminal");
+}
+
 /* Find it or start it, whatever others do meanwhile. */
 static enum err terminal_ensure(struct request *rq, struct terminal *t,
 				struct errinfo *e)
@@ -252,13 +265,8 @@ static enum err terminal_ensure(struct request *rq, struct terminal *t,
 	do {
 		r = terminal_find(rq, t, e);
 		if (r == ERR_NOT_FOUND && rq->failure.code == HTTP_CODE_NONE)
-			r = terminal_start(rq, t, e);
-		if (r == ERR_NONE)
-			return r;
-		if (rq->failure.code == HTTP_PROCESS_ALREADY_EXISTS &&
-		    r == ERR_EXISTS)
-			err_http_forget(rq);
-		else if (r != ERR_STATE || rq->failure.code != HTTP_CODE_NONE)
+			r = terminal_first(rq, t, e);
+		if (r != ERR_STATE || rq->failure.code != HTTP_CODE_NONE)
 			return r;
 		nanosleep(&step, NULL);
 	} while (clock_mono_ms() < until);

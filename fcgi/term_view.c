@@ -231,6 +231,16 @@ static void view_send(struct term_view *v)
 		v->dead = true;
 }
 
+/* The library has closed it for what was no frame: it reads nothing more. */
+static void view_failed(struct term_view *v)
+{
+	if (v->state == VIEW_CLOSED || !wslay_event_get_close_sent(v->ws))
+		return;
+	v->state = VIEW_CLOSED;
+	loop_timer_set(&v->server->loop, &v->timer, clock_mono_ms() + CLOSE_MS,
+		       on_timer, v);
+}
+
 void term_view_settle(struct term_view *v)
 {
 	if (!v->dead && v->ws != NULL)
@@ -244,6 +254,8 @@ void term_view_settle(struct term_view *v)
 		view_free(v);
 		return;
 	}
+	if (v->ws != NULL)
+		view_failed(v);
 	loop_mod(&v->server->loop, &v->client, view_wants(v));
 	if (v->ws != NULL)
 		term_link_watch(v);

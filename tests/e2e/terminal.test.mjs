@@ -11,6 +11,7 @@ import { until, useStack } from './stack.mjs';
 
 const stack = useStack();
 const limit = { timeout: 90_000 };
+const TAIL = 512 << 10; /* more than is replayed */
 
 const plain = (text) => text.replace(/\x1b\[\?2004[hl]\r?/g, '');
 
@@ -46,6 +47,11 @@ class Viewer {
 		return plain(this.bytes.toString('latin1'));
 	}
 
+	/** The end of it, to look for what came last. */
+	get tail() {
+		return plain(this.bytes.subarray(-TAIL).toString('latin1'));
+	}
+
 	get closed() {
 		return this.#socket.closed;
 	}
@@ -59,7 +65,7 @@ class Viewer {
 	}
 
 	sees(part) {
-		return this.#until(part, () => this.text.includes(part));
+		return this.#until(part, () => this.tail.includes(part));
 	}
 
 	says(type) {
