@@ -109,16 +109,7 @@ class Lives(Area):
         self.assertEqual(failures, [])
 
     def settled(self, want=None):
-        """Counts, once nothing moves and the berths are ready again."""
-        last = None
-        for _ in range(80):
-            now = outside.counts(self.stack)
-            if now == want or (want is None and now == last and
-                               not now['trash']):
-                return now
-            last = now
-            time.sleep(0.15)
-        return last
+        return outside.settled(self.stack, want)
 
 
 class Disk(test_disk_life.Case):

@@ -3,6 +3,11 @@ import glob
 import hashlib
 import os
 import re
+import time
+
+# Of 0.15 s: how long it may take to settle, and how long that must last.
+SETTLE_STEPS = 200
+SETTLED_STEPS = 10
 
 
 def checksum(path):
@@ -125,3 +130,17 @@ def counts(stack):
                     for part in ('', 'unified', 'memory', 'pids', 'cpu')],
         'loops': len(loops(stack.data)),
     }
+
+
+def settled(stack, want=None):
+    """Counts, once nothing moves and the berths are ready again: what is just
+    being made is not to be counted as there."""
+    last, same = None, 0
+    for _ in range(SETTLE_STEPS):
+        now = counts(stack)
+        same = same + 1 if now == last and not now['trash'] else 0
+        if now == want or (want is None and same == SETTLED_STEPS):
+            return now
+        last = now
+        time.sleep(0.15)
+    return last

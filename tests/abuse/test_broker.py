@@ -8,6 +8,7 @@ import threading
 import time
 import unittest
 
+import outside
 import stack
 from outside import counts
 
@@ -203,16 +204,7 @@ class Broker(stack.Case):
             self.assertEqual(self.stack.broker(stack.DESTROY, id_), 'none')
 
     def settled(self, want=None):
-        """Counts, once nothing moves and the berths are ready again."""
-        last = None
-        for _ in range(60):
-            now = counts(self.stack)
-            if now == want or (want is None and now == last and
-                               not now['trash']):
-                return now
-            last = now
-            time.sleep(0.15)
-        return last
+        return outside.settled(self.stack, want)
 
     def test_nothing_of_an_idle_sandbox_wakes_up(self):
         def turns(pid):
