@@ -26,7 +26,7 @@ function build(dir) {
 		`-I${server.ROOT}`, '-o', program,
 		...['engine.c', 'engine_bwrap.c', 'engine_use.c'].map((name) =>
 			fileURLToPath(new URL(name, import.meta.url))), ...base,
-		'-lsodium', '-lpthread']);
+		'-lsodium', '-linih', '-lpthread']);
 	return program;
 }
 
