@@ -247,8 +247,7 @@ static enum err terminal_first(struct request *rq, struct terminal *t,
 {
 	enum err r = terminal_start(rq, t, e);
 
-	if (r != ERR_EXISTS ||
-	    rq->failure.code != HTTP_PROCESS_ALREADY_EXISTS)
+	if (r != ERR_EXISTS || rq->failure.code != HTTP_PROCESS_ALREADY_EXISTS)
 		return r;
 	err_http_forget(rq);
 	return err_set(e, ERR_STATE, 0, "terminal");

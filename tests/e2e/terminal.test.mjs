@@ -17,8 +17,9 @@ const plain = (text) => text.replace(/\x1b\[\?2004[hl]\r?/g, '');
 
 /** One viewer: what it saw so far, and ways to wait for more. */
 class Viewer {
-	bytes = Buffer.alloc(0);
 	texts = [];
+	#parts = [];
+	#late = ''; /* the end of them, as text */
 	#socket;
 	#news = [];
 
@@ -33,7 +34,7 @@ class Viewer {
 			if (message === undefined)
 				break;
 			if (Buffer.isBuffer(message))
-				this.bytes = Buffer.concat([this.bytes, message]);
+				this.#take(message);
 			else
 				this.texts.push(JSON.parse(message));
 			this.#news.splice(0).forEach((wake) => wake());
@@ -42,14 +43,19 @@ class Viewer {
 		this.#news.splice(0).forEach((wake) => wake());
 	}
 
+	#take(message) {
+		this.#parts.push(message);
+		this.#late = (this.#late + message.toString('latin1')).slice(-TAIL);
+	}
+
+	get bytes() {
+		this.#parts = [Buffer.concat(this.#parts)];
+		return this.#parts[0];
+	}
+
 	/** Without what bash tells a terminal about pastes. */
 	get text() {
 		return plain(this.bytes.toString('latin1'));
-	}
-
-	/** The end of it, to look for what came last. */
-	get tail() {
-		return plain(this.bytes.subarray(-TAIL).toString('latin1'));
 	}
 
 	get closed() {
@@ -65,7 +71,7 @@ class Viewer {
 	}
 
 	sees(part) {
-		return this.#until(part, () => this.tail.includes(part));
+		return this.#until(part, () => plain(this.#late).includes(part));
 	}
 
 	says(type) {
