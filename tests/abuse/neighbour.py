@@ -15,8 +15,9 @@ longer afterwards. Nothing is compared with a clock's absolute time:
   fresh sandbox, and the best of TRIES counts. What truly slows it does so
   each time.
 - If every try failed, what counts is the time beside a sandbox of the same
-  limits whose program merely computes: where cores are fewer than programs,
-  any busy tenant costs the others something. An attack costs no more.
+  limits whose programs merely compute, one for each core: where cores are
+  fewer than programs, any busy tenant costs the others something. An attack
+  costs no more.
 - Afterwards: the best of TRIES medians is less than twice the one before. If
   it is not, that is the attempt's doing only when it gets better by destroying
   the sandbox that made it; such a try counts as one that failed.
@@ -34,6 +35,10 @@ CALLS = 7
 TRIES = 3
 FACTOR = 2
 COMMAND = ['/bin/bash', '-c', 'for ((i = 0; i < 2000; i++)); do :; done']
+COMPUTE = """import os, sys
+any(os.fork() == 0 for _ in range(int(sys.argv[1]) - 1))
+while True:
+    pass"""
 numbers = itertools.count(1)
 
 
@@ -52,7 +57,8 @@ def usual(sandbox):
 
 def beside(sandbox, busy):
     """Its time while ${busy} computes."""
-    wire = busy.start(['python3', '-c', 'while True: pass'], timeout_ms=20000)
+    wire = busy.start(['python3', '-c', COMPUTE, str(os.cpu_count())],
+                      timeout_ms=20000)
     wire.recv()
     with during(sandbox) as took:
         time.sleep(0.5)

@@ -71,7 +71,7 @@ def frame(kind, tag=1, payload=b'', fds=0):
 
 # A deadline ends a test that has failed; it is no claim of speed, and a busy
 # machine may take a hundred times as long as an idle one.
-PATIENCE_S = 30
+PATIENCE_S = 100
 
 
 def until(seconds, what, fn):
@@ -228,7 +228,7 @@ def get_event(payload):
     return seq, kind, payload[21:21 + size]
 
 
-def collect(wire, timeout=30):
+def collect(wire, timeout=PATIENCE_S):
     """Read events up to END."""
     out, err = b'', b''
     deadline = time.monotonic() + timeout
@@ -268,7 +268,7 @@ class Sandbox:
         wire.send(KM_START, 1, put_start(wire.id, argv, **how))
         return wire
 
-    def run(self, argv, wait=30, **how):
+    def run(self, argv, wait=PATIENCE_S, **how):
         with self.start(argv, **how) as wire:
             return collect(wire, wait)
 
@@ -398,7 +398,7 @@ class Stack:
 
     def connect(self):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        sock.settimeout(30)
+        sock.settimeout(PATIENCE_S)
         sock.connect(self.run + '/broker.sock')
         return sock
 
@@ -444,7 +444,7 @@ class Case(unittest.TestCase):
         self.assertEqual(self.stack.broker(PING), 'none')
         self.assertEqual(self.box.sh('echo alive').stdout, 'alive\n')
 
-    def both(self, script, *args, sandbox=None, wait=30):
+    def both(self, script, *args, sandbox=None, wait=PATIENCE_S):
         """Run a guest program as root and as user sandbox; it must print
         nothing and end with 0."""
         for user in ('root', 'sandbox'):
@@ -456,7 +456,7 @@ class Case(unittest.TestCase):
     def guest(self, script, *args, user='root', sandbox=None, **how):
         return (sandbox or self.box).run(
             ['python3', '-c', GUARD + script, *args], user=user,
-            timeout_ms=25000, cwd='/tmp', **how)
+            timeout_ms=(PATIENCE_S - 10) * 1000, cwd='/tmp', **how)
 
 
 # What every guest program begins with. Such programs would do harm to the

@@ -123,7 +123,7 @@ class Zygote(stack.Case):
         for name, language in (('python', 'python'), ('node', 'javascript')):
             zygote, last, seen = self.zygote(name), 0, 0
             with self.subTest(name=name), ThreadPoolExecutor(1) as other:
-                for _ in range(200):
+                for _ in range(600):
                     asked = other.submit(self.fork, language, 'root')
                     last, had = self.watch_one(zygote, last, asked)
                     self.assertFalse(had)
@@ -134,7 +134,7 @@ class Zygote(stack.Case):
                     wire.sock.close()
                     if seen == 40:
                         break
-                self.assertGreater(seen, 10)
+                self.assertGreater(seen, 3)
 
     def zygote(self, name):
         """The pid of the newest."""
