@@ -14,8 +14,8 @@
 #include "fcgi/sse.h"
 #include "fcgi/utf8.h"
 
-#define READ_MAX (32U * MIB)
-#define READ_MAX_TEXT "33554432"
+#define READ_MAX (64U * MIB) /* what one call can write can be read by one */
+#define READ_MAX_TEXT "67108864"
 #define CHUNK_BYTES 65535U /* of three: base64 of it has no padding */
 #define READ_STEP (256U << 10)
 #define STEP_BYTES (48U << 10) /* of three, too */

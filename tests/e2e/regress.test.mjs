@@ -310,9 +310,14 @@ test('contexts are interrupted and restarted by the client', limit,
 test('a file too large for one answer is read as a stream', limit,
 	async (t) => {
 		const sandbox = stack.sandbox(t);
-		const size = 40 * MIB;
+		const written = 62 * MIB;
+		const size = written + 3 * MIB;
 
-		await sandbox.writeFile('big', 'x'.repeat(size));
+		/* What one call can write, one call can read. */
+		await sandbox.writeFile('big', 'x'.repeat(written));
+		const { content } = await sandbox.readFile('big');
+		assert.ok(content === 'x'.repeat(written));
+		await sandbox.exec('head -c 3M big >more; cat more >>big');
 		await assert.rejects(sandbox.readFile('big'), (error) =>
 			error.code === 'FILE_TOO_LARGE' &&
 			/files\.get/.test(error.suggestion));
