@@ -113,23 +113,30 @@ static enum err fill_row(struct backup_make *m,
 	return ERR_NONE;
 }
 
+enum err backup_make_hold(struct backup_make *m, struct errinfo *e)
+{
+	id_text_t id;
+	enum err r;
+
+	id_uuid(id);
+	r = backup_file_make(m->rq->worker->data_dir, m->rq->auth.tenant, id,
+			     &m->file, e);
+	return r == ERR_NONE ? r : make_failed(m, e);
+}
+
 enum err backup_make_open(struct backup_make *m,
 			  const struct backup_create_in *in, struct errinfo *e)
 {
-	id_text_t id;
 	enum err r = fill_row(m, in, e);
 
+	if (r == ERR_NONE && m->file.fd < 0)
+		r = backup_make_hold(m, e);
 	if (r != ERR_NONE)
 		return r;
-	id_uuid(id);
 	crypto_hash_sha256_init(&m->hash);
-	r = backup_file_make(m->rq->worker->data_dir, m->row.tenant, id,
-			     &m->file, e);
-	if (r != ERR_NONE)
-		return make_failed(m, e);
 	if (!backup_file_room(&m->file, STEP_BYTES))
 		return no_disk(m, e);
-	memcpy(m->row.id, id, CTL_BACKUP_ID_LEN + 1);
+	memcpy(m->row.id, m->file.id, CTL_BACKUP_ID_LEN + 1);
 	r = ctl_backup_add(m->rq->store, &m->row, e);
 	if (r != ERR_NONE)
 		m->row.id[0] = '\0';
@@ -168,7 +175,7 @@ static enum err store_remote(struct backup_make *m, struct errinfo *e)
 	r = backup_s3_put(&s, &m->row, m->file.fd, m->written, e);
 	if (r == ERR_LIMIT)
 		return err_http_fail(m->rq, e, HTTP_BACKUP_CREATE_FAILED,
-				     "The backup is above 5 GiB, the most "
+				     "The backup is above 5 TiB, the most "
 				     "that the object store takes");
 	return r == ERR_NONE || r == ERR_GONE ? r : make_failed(m, e);
 }

@@ -30,9 +30,16 @@ struct backup_make {
 	}
 
 /**
+ * backup_make_hold(m, e):
+ * An id, m->file.id, and its part, which others see to be held; no row yet.
+ * Errors: with the failure noted.
+ */
+FALLIBLE enum err backup_make_hold(struct backup_make *m, struct errinfo *e);
+
+/**
  * backup_make_open(m, in, e):
- * File and row, of rq->sandbox. Errors: with the failure noted: 429
- * LIMIT_EXCEEDED, 503 when the machine's disk is full.
+ * File, unless it is held, and row, of rq->sandbox. Errors: with the failure
+ * noted: 429 LIMIT_EXCEEDED, 503 when the machine's disk is full.
  */
 FALLIBLE enum err backup_make_open(struct backup_make *m,
 				   const struct backup_create_in *in,

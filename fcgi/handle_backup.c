@@ -14,6 +14,7 @@
 #include "base/wire.h"
 #include "fcgi/answer.h"
 #include "fcgi/backup_make.h"
+#include "fcgi/backup_retry.h"
 #include "fcgi/backup_s3.h"
 #include "fcgi/backup_sweep.h"
 #include "fcgi/file_body.h"
@@ -117,8 +118,8 @@ static enum err take_archive(struct fs_call *c, struct backup_make *m,
 	return r;
 }
 
-static enum err create_answer(struct request *rq, const struct ctl_backup *b,
-			      struct errinfo *e)
+static enum err create_answer(struct request *rq, const struct retry *again,
+			      const struct ctl_backup *b, struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(BACKUP_JSON_MAX);
 
@@ -127,21 +128,22 @@ static enum err create_answer(struct request *rq, const struct ctl_backup *b,
 	backup_body_put(&o, b);
 	json_out_now(&o);
 	json_out_end(&o);
+	retry_done(rq, again, &o);
 	return answer_json(rq, 200, &o, e);
 }
 
 /* The program has begun: rq->sandbox is known, the directory is there. */
-static enum err create_store(struct request *rq, struct fs_call *c,
+static enum err create_store(struct fs_call *c, struct backup_make *m,
 			     const struct backup_create_in *in,
 			     struct errinfo *e)
 {
-	OWN(backup_make_close) struct backup_make m = BACKUP_MAKE_INIT(rq);
-	enum err r = backup_make_open(&m, in, e);
+	struct request *rq = m->rq;
+	enum err r = backup_make_open(m, in, e);
 
 	if (r != ERR_NONE)
 		return r;
 	route_park(rq);
-	r = take_archive(c, &m, e);
+	r = take_archive(c, m, e);
 	if (r == ERR_NONE)
 		r = fs_call_try(c, e);
 	if (r == ERR_NONE && c->head.status != FS_OK)
@@ -151,22 +153,50 @@ static enum err create_store(struct request *rq, struct fs_call *c,
 				   : "A file could not be read to its end",
 			       e);
 	if (r == ERR_NONE)
-		r = get_numbers(c, &m.row.entries, &m.row.content_bytes, e);
+		r = get_numbers(c, &m->row.entries, &m->row.content_bytes, e);
 	if (r == ERR_NONE)
-		r = backup_make_done(&m, e);
+		r = backup_make_done(m, e);
 	if (r == ERR_NONE)
 		r = route_unpark(rq, e);
+	if (r == ERR_NONE)
+		sandbox_audit(rq, "backup.create", m->row.id, m->row.name);
+	return r;
+}
+
+static enum err create_make(struct fs_call *c, struct backup_make *m,
+			    const struct backup_create_in *in,
+			    struct errinfo *e)
+{
+	struct request *rq = m->rq;
+	const char *argv[] = {PROGRAM, "backup", in->gitignore ? "1" : "0",
+			      in->dir};
+	enum err r;
+
+	c->d.idle_ms = IDLE_MS;
+	r = fs_call_open(rq, LINK_START, argv, 4, c, e);
+	if (r == ERR_NONE)
+		r = send_excludes(c, in->excludes, e);
+	if (r == ERR_NONE)
+		r = fs_call_try(c, e);
 	if (r != ERR_NONE)
 		return r;
-	sandbox_audit(rq, "backup.create", m.row.id, m.row.name);
-	return create_answer(rq, &m.row, e);
+	if (c->head.status == FS_BAD_ARCHIVE)
+		return say_why(rq, c, HTTP_BACKUP_CREATE_FAILED,
+			       "The directory cannot be backed up", e);
+	if (c->head.status != FS_OK)
+		return fs_call_failed(c, e);
+	if (c->head.payload != FS_UNTIL_END)
+		return err_set(e, ERR_PEER, 0, "a backup of its own length");
+	return create_store(c, m, in, e);
 }
 
 enum err backup_create(struct request *rq, struct errinfo *e)
 {
 	OWN(fs_call_close) struct fs_call c = FS_CALL_INIT;
+	OWN(retry_free) struct retry again = RETRY_INIT;
+	OWN(ctl_backup_free) struct ctl_backup done = {.id = ""};
+	OWN(backup_make_close) struct backup_make m = BACKUP_MAKE_INIT(rq);
 	struct backup_create_in in;
-	const char *argv[] = {PROGRAM, "backup", "0", NULL};
 	enum err r;
 
 	c.op = "backup.create";
@@ -176,26 +206,19 @@ enum err backup_create(struct request *rq, struct errinfo *e)
 		r = check_place(rq, e);
 	if (r == ERR_NONE)
 		r = pool_long(rq, e);
+	if (r == ERR_NONE)
+		r = backup_retry_begin(&m, &again, &done, e);
 	if (r != ERR_NONE)
 		return r;
-	argv[2] = in.gitignore ? "1" : "0";
-	argv[3] = in.dir;
-	c.d.idle_ms = IDLE_MS;
-	r = fs_call_open(rq, LINK_START, argv, 4, &c, e);
+	if (retry_answered(&again))
+		return retry_replay(rq, &again, e);
+	if (done.id[0] != '\0')
+		return create_answer(rq, &again, &done, e);
+	r = create_make(&c, &m, &in, e);
 	if (r == ERR_NONE)
-		r = send_excludes(&c, in.excludes, e);
-	if (r == ERR_NONE)
-		r = fs_call_try(&c, e);
-	if (r != ERR_NONE)
-		return r;
-	if (c.head.status == FS_BAD_ARCHIVE)
-		return say_why(rq, &c, HTTP_BACKUP_CREATE_FAILED,
-			       "The directory cannot be backed up", e);
-	if (c.head.status != FS_OK)
-		return fs_call_failed(&c, e);
-	if (c.head.payload != FS_UNTIL_END)
-		return err_set(e, ERR_PEER, 0, "a backup of its own length");
-	return create_store(rq, &c, &in, e);
+		return create_answer(rq, &again, &m.row, e);
+	retry_drop(rq, &again);
+	return r;
 }
 
 /* ---- restore ---- */

@@ -135,6 +135,7 @@ void retry_drop(struct request *rq, const struct retry *x)
 	if (x->key == NULL)
 		return;
 	if (route_unpark(rq, &e) != ERR_NONE ||
-	    node_retry_remove(rq->store, x->scope, x->key, &e) != ERR_NONE)
+	    node_retry_remove(rq->store, x->scope, x->key, x->row.made, &e) !=
+		ERR_NONE)
 		log_err("forget a call that made nothing", &e);
 }

@@ -102,10 +102,13 @@ enum err node_retry_answer(struct store_conn *c, const char *scope,
 }
 
 enum err node_retry_remove(struct store_conn *c, const char *scope,
-			   const char *key, struct errinfo *e)
+			   const char *key, const char *made, struct errinfo *e)
 {
 	OWN(stmt_end) struct stmt q = STMT_INIT;
 	enum err r = retry_use(c, STMT_RETRY_REMOVE, scope, key, &q, e);
 
-	return r == ERR_NONE ? stmt_run(&q, NULL, e) : r;
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":made", made);
+	return stmt_run(&q, NULL, e);
 }

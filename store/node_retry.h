@@ -38,8 +38,10 @@ FALLIBLE enum err node_retry_answer(struct store_conn *c, const char *scope,
 				    const char *key, const char *answer,
 				    struct errinfo *e);
 
-/** node_retry_remove(c, scope, key, e): It made nothing. */
+/** node_retry_remove(c, scope, key, made, e): It did not make ${made}. The row
+ * of another try, which makes something else, stays. */
 FALLIBLE enum err node_retry_remove(struct store_conn *c, const char *scope,
-				    const char *key, struct errinfo *e);
+				    const char *key, const char *made,
+				    struct errinfo *e);
 
 #endif

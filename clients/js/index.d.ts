@@ -732,7 +732,7 @@ export abstract class Calls {
 	writeFile(path: string, content: string | Uint8Array,
 		options?: { encoding?: 'utf-8' | 'base64';
 			    signal?: AbortSignal }): Promise<FileAnswer>;
-	/** Of up to 32 MiB, else FILE_TOO_LARGE: files.get() has no limit. */
+	/** Of up to 64 MiB, else FILE_TOO_LARGE: files.get() has no limit. */
 	readFile(path: string,
 		options?: { encoding?: 'utf-8' | 'base64';
 			    signal?: AbortSignal }): Promise<ReadFileResult>;
@@ -974,6 +974,8 @@ export interface BackupOptions {
 	excludes?: string[];
 	/** Read, but archives are always zstd. */
 	compression?: { format?: 'gzip' | 'lz4' | 'zstd'; threads?: number };
+	/** Sent again with the same key and options, it makes no second one. */
+	idempotencyKey?: string;
 	signal?: AbortSignal;
 }
 

@@ -317,6 +317,40 @@ test('backups are listed newest first, page by page, and deleted', limit,
 		assert.equal(await sh(sandbox, 'stat -c %s d/f'), '102400\n');
 	});
 
+test('with an Idempotency-Key it is made once, however often it is asked for',
+	limit, async (t) => {
+		const sandbox = stack.sandbox(t);
+		const options = { dir: '/workspace/d', idempotencyKey: 'k-1' };
+		const make = (more) => backup(t, sandbox, { ...options, ...more });
+		const ids = async () => (await sandbox.listBackups()).backups
+			.map(({ id }) => id);
+
+		/* What came to nothing leaves the key to the next try. */
+		await sh(sandbox, 'true');
+		await assert.rejects(make(), refused('FILE_NOT_FOUND', 404));
+		await sh(sandbox, 'mkdir d; head -c 40M /dev/urandom >d/f');
+		const tries = await Promise.all([make(), make(), make()]);
+		const { id } = tries[0];
+
+		assert.deepEqual(tries.map((made) => made.id), [id, id, id]);
+		assert.deepEqual(await ids(), [id]);
+		const again = await stack.call('POST',
+			`/v1/sandboxes/${sandbox.name}/api/backup/create`,
+			{ dir: '/workspace/d' },
+			{ headers: { 'Idempotency-Key': 'k-1' } });
+		assert.equal(again.json.id, id);
+		assert.equal(again.headers['idempotent-replayed'], 'true');
+		assert.deepEqual(again.json, JSON.parse(JSON.stringify(tries[0])));
+		await assert.rejects(make({ name: 'another' }),
+			refused('IDEMPOTENCY_KEY_REUSED', 422));
+		const other = await make({ idempotencyKey: 'k-2' });
+		assert.deepEqual((await ids()).sort(), [id, other.id].sort());
+		/* Nor does a key of another sandbox have to do with it. */
+		const elsewhere = stack.sandbox(t);
+		await sh(elsewhere, 'mkdir d');
+		assert.notEqual((await backup(t, elsewhere, options)).id, id);
+	});
+
 test('another tenant\'s backup is one that does not exist', limit,
 	async (t) => {
 		if (stack.noOperator)

@@ -5,7 +5,7 @@
 /**
  * Stores a directory: `{id, dir, sizeBytes, expiresAt, …}`, of which `id` and
  * `dir` are enough to restore it. Options: dir, name, ttl (seconds, or "12h"),
- * gitignore, excludes (globs), signal.
+ * gitignore, excludes (globs), idempotencyKey, signal.
  */
 export function createBackup(api, options = {}) {
 	return api.json('POST', '/api/backup/create', {
@@ -15,7 +15,7 @@ export function createBackup(api, options = {}) {
 		gitignore: options.gitignore,
 		excludes: options.excludes,
 		compression: options.compression,
-	}, { signal: options.signal });
+	}, { signal: options.signal, idempotencyKey: options.idempotencyKey });
 }
 
 /**
