@@ -11,6 +11,10 @@
  *	pathStyle = yes           ; no: the bucket is a part of the host name
  *	prefix = machine-1/       ; before each object's name
  *
+ * The account has to be allowed s3:PutObject, GetObject and DeleteObject, and,
+ * as large ones are sent in parts, ListBucketMultipartUploads of the bucket and
+ * AbortMultipartUpload.
+ *
  * http is taken for addresses of this machine only. What is wrong makes every
  * backup fail rather than be stored elsewhere.
  */

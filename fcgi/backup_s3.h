@@ -2,7 +2,8 @@
  * Backups in an S3-compatible object store: one object each, <prefix><tenant>/
  * <id>.tar.zst. Requests are signed (AWS Signature 4), also the SHA-256 of
  * what is uploaded, so that neither a proxy nor the store can change it
- * unseen. Each call is tried again when the store was only busy.
+ * unseen. Each call is tried again when the store was only busy. What is above
+ * BACKUP_S3_PART goes in parts (backup_s3_parts.h).
  */
 #ifndef FCGI_BACKUP_S3_H
 #define FCGI_BACKUP_S3_H
@@ -10,8 +11,8 @@
 #include "fcgi/backup_conf.h"
 #include "store/ctl_backup.h"
 
-/* Of one object that is sent at once. */
-#define BACKUP_S3_MOST (INT64_C(5) << 30)
+#define BACKUP_S3_PART (INT64_C(64) << 20)
+#define BACKUP_S3_MOST (INT64_C(5) << 40) /* of one object */
 
 /* For all its calls: whether the caller wants to go on. */
 struct backup_s3 {

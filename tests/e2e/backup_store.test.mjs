@@ -100,17 +100,23 @@ test('kill -9 of the workers while backups are made leaves nothing of them',
 		await sh(sandbox, 'mkdir d e; head -c 400M /dev/urandom >d/f; ' +
 			'echo kept >e/f');
 		const kept = await sandbox.createBackup({ dir: '/workspace/e' });
-		const call = sandbox.createBackup({ dir: '/workspace/d' })
+		const keyed = { dir: '/workspace/d', idempotencyKey: 'once' };
+		const call = sandbox.createBackup(keyed)
 			.then(() => 'made', () => 'failed');
 
 		await until(30_000, 'its beginning', () =>
-			files().some((name) => name.endsWith('.part')));
+			files().some((name) => name.endsWith('.part') &&
+				statSync(name, { throwIfNoEntry: false })?.size > 0));
 		await killWorkers();
 		assert.equal(await call, 'failed');
-		await settled([kept.id]);
+		/* Who asked with a key asks again, and has one of it. */
+		await sh(sandbox, 'truncate -s 1M d/f');
+		const again = await sandbox.createBackup(keyed);
+		await settled([kept.id, again.id]);
 		await sandbox.restoreBackup(kept, { dir: '/workspace/again' });
 		assert.equal(await sh(sandbox, 'cat again/f'), 'kept\n');
-		await deleteBackup(kept.id, here());
+		for (const { id } of [kept, again])
+			await deleteBackup(id, here());
 		await sandbox.destroy();
 	});
 
@@ -308,7 +314,63 @@ test('with [backup] they are objects of a store, signed, whole and counted',
 			{ code: 'BACKUP_EXPIRED' });
 		await sandbox.destroy();
 		assert.equal((await getBackup(made.id, here())).id, made.id);
+		await deleteBackup(made.id, here());
+		await until(30_000, 'its removal', () => s3.objects.size === 0);
 		assert.deepEqual(s3.faults, []);
+	});
+
+/** Nothing is in the store, whole or in parts. */
+const storeEmpty = () => until(60_000, 'the removal of parts', () =>
+	s3.objects.size + s3.uploads.size === 0);
+
+test('above 64 MiB they go in parts, of which nothing stays when one fails',
+	limit, async () => {
+		const sandbox = open();
+		const options = { dir: '/workspace/d' };
+		const fails = () => assert.rejects(sandbox.createBackup(options),
+			{ code: 'BACKUP_CREATE_FAILED', httpStatus: 500 });
+
+		await sh(sandbox, 'mkdir d; head -c 130M /dev/urandom >d/f');
+		const want = await sh(sandbox, 'sha256sum d/f');
+		/* A part that did not arrive is sent again, not all of it. */
+		s3.seen.length = 0;
+		s3.next.push(undefined, undefined, 503);
+		const made = await sandbox.createBackup(options);
+		assert.deepEqual(s3.faults, []);
+		assert.deepEqual(s3.seen.map((line) =>
+			/partNumber=\d+/.exec(line)?.[0] ?? line.split(/[ ?=]/)[2]),
+		['uploads', 'partNumber=1', 'partNumber=2', 'partNumber=2',
+			'partNumber=3', 'uploadId']);
+		const [[, bytes]] = s3.objects;
+		assert.equal(bytes.length, made.sizeBytes);
+		assert.equal(s3.uploads.size, 0);
+		await sh(sandbox, 'rm -rf d');
+		await sandbox.restoreBackup(made);
+		assert.equal(await sh(sandbox, 'sha256sum d/f'), want);
+		await deleteBackup(made.id, here());
+		await storeEmpty();
+
+		/* Refused, or told as a success that it is not. */
+		s3.next.push(undefined, undefined, 403);
+		await fails();
+		s3.next.push(undefined, undefined, undefined, undefined,
+			(_, response) => response.end('<?xml version="1.0"?>\n' +
+				'<Error><Code>InternalError</Code></Error>'));
+		await fails();
+		await storeEmpty();
+		/* A worker that dies between them. */
+		const part = new Promise((resolve) =>
+			s3.next.push(undefined, undefined, resolve));
+		const call = sandbox.createBackup(options)
+			.then(() => 'made', () => 'failed');
+		await part;
+		assert.equal(s3.uploads.size, 1);
+		await killWorkers();
+		assert.equal(await call, 'failed');
+		await storeEmpty();
+		await settled([]);
+		assert.deepEqual(s3.faults, []);
+		await sandbox.destroy();
 	});
 
 test('a section that is wrong stops a start, and it is said why', limit,

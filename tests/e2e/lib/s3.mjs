@@ -55,23 +55,114 @@ export function signatureFault({ method, url, headers }, body, account) {
 		? undefined : 'another signature';
 }
 
+const PART_LEAST = 5 << 20;
+const PART = new RegExp('<Part><PartNumber>(\\d+)</PartNumber>' +
+	'<ETag>([^<]+)</ETag></Part>', 'g');
+const xml = (response, text) => {
+	response.writeHead(200, { 'Content-Type': 'application/xml' });
+	response.end(`<?xml version="1.0" encoding="UTF-8"?>\n${text}`);
+};
+const tagOf = (bytes) => `"${createHash('md5').update(bytes).digest('hex')}"`;
+
+/** Objects that come in parts; as S3 has it, the list of them counts. */
+class Uploads {
+	#last = 0;
+
+	constructor(objects) {
+		this.objects = objects;
+		this.open = new Map();
+	}
+
+	begin(name, response) {
+		const id = `up.${++this.#last}_~-x`;
+
+		this.open.set(id, { name, parts: new Map() });
+		xml(response, '<InitiateMultipartUploadResult xmlns="x">' +
+			`<Key>${name}</Key><UploadId>${id}</UploadId>` +
+			'</InitiateMultipartUploadResult>');
+	}
+
+	list(prefix, response) {
+		const found = [...this.open].filter(([, { name }]) =>
+			name.startsWith(prefix));
+
+		xml(response, '<ListMultipartUploadsResult xmlns="x">' +
+			found.map(([id, { name }]) => `<Upload><Key>${name}</Key>` +
+				`<UploadId>${id}</UploadId></Upload>`).join('') +
+			'</ListMultipartUploadsResult>');
+	}
+
+	put(id, number, body, response) {
+		const tag = tagOf(body);
+
+		this.open.get(id).parts.set(number, { body, tag });
+		response.writeHead(200, { ETag: tag }).end();
+	}
+
+	/** Undefined, or the code of what is wrong. */
+	complete(id, text, response) {
+		const { name, parts } = this.open.get(id);
+		const rows = [...text.matchAll(PART)];
+		const bodies = rows.map(([, number, tag], i) =>
+			Number(number) === i + 1 && parts.get(number)?.tag === tag
+				? parts.get(number).body : undefined);
+
+		if (bodies.length === 0 || bodies.includes(undefined))
+			return 'InvalidPart';
+		if (bodies.slice(0, -1).some(({ length }) => length < PART_LEAST))
+			return 'EntityTooSmall';
+		this.objects.set(name, Buffer.concat(bodies));
+		this.open.delete(id);
+		return xml(response, '<CompleteMultipartUploadResult xmlns="x">' +
+			`<Key>${name}</Key></CompleteMultipartUploadResult>`);
+	}
+}
+
 /**
- * `{url, objects, seen, faults, next, close}`: objects is a Map of names;
- * seen has a line for each request; faults why requests were refused. What
- * next has is done instead of the request: a status, "hang up", or a function
- * (request, response).
+ * `{url, objects, uploads, seen, faults, next, close}`: objects is a Map of
+ * names, uploads one of what is sent in parts and not complete; seen has a line
+ * for each request; faults why requests were refused. What next has is done
+ * instead of the request, unless it is undefined: a status, "hang up", or a
+ * function (request, response).
  */
 export async function startS3({ bucket, ...account }) {
-	const s3 = { objects: new Map(), seen: [], faults: [], next: [] };
+	const objects = new Map();
+	const uploads = new Uploads(objects);
+	const s3 = { objects, uploads: uploads.open, seen: [], faults: [],
+		next: [] };
 	const refuse = (response, status, text) => {
 		response.writeHead(status, { 'Content-Type': 'application/xml' });
 		response.end(`<Error><Code>${text}</Code></Error>`);
 	};
 
+	const inParts = ({ method }, response, name, query, body) => {
+		const id = query.get('uploadId');
+
+		if (method === 'GET' && name === '' && query.has('uploads'))
+			return uploads.list(query.get('prefix') ?? '', response);
+		if (method === 'POST' && query.has('uploads'))
+			return uploads.begin(name, response);
+		if (uploads.open.get(id)?.name !== name)
+			return refuse(response, 404, 'NoSuchUpload');
+		if (method === 'PUT')
+			return uploads.put(id, query.get('partNumber'), body,
+				response);
+		if (method === 'DELETE') {
+			uploads.open.delete(id);
+			return response.writeHead(204).end();
+		}
+		const wrong = method === 'POST'
+			? uploads.complete(id, String(body), response)
+			: 'MethodNotAllowed';
+		return wrong && refuse(response, 400, wrong);
+	};
+
 	const serve = (request, response, body) => {
 		const fault = signatureFault(request, body, account);
 		const prefix = `/${bucket}/`;
-		const name = request.url.slice(prefix.length);
+		const { pathname, searchParams: query } =
+			new URL(request.url, 'http://x');
+		const name = pathname.slice(prefix.length);
 
 		s3.seen.push(`${request.method} ${request.url}`);
 		if (fault !== undefined || !request.url.startsWith(prefix)) {
@@ -86,6 +177,8 @@ export async function startS3({ bucket, ...account }) {
 			return request.socket.destroy();
 		if (instead !== undefined)
 			return refuse(response, instead, 'InternalError');
+		if ([...query].length > 0 || request.method === 'POST')
+			return inParts(request, response, name, query, body);
 		switch (request.method) {
 		case 'PUT':
 			s3.objects.set(name, body);
