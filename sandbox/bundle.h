@@ -29,11 +29,6 @@ struct bundle {
 	uint64_t bytes;
 };
 
-/** bundle_refuse(b, fmt, ...): The archive is at fault: FS_BAD_ARCHIVE with a
- * text. Returns -1. */
-int bundle_refuse(struct bundle *b, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /** bundle_pack(b, format, path), bundle_unpack(b, links, path): 0 or -1. */
 int bundle_pack(struct bundle *b, const char *format, const char *path);
 int bundle_unpack(struct bundle *b, const char *links, const char *path);
@@ -59,6 +54,11 @@ int bundle_pack_whole(struct bundle *b, const struct bundle_skip *skip,
 int bundle_unpack_whole(struct bundle *b, struct bundle_stage *stage);
 
 /* ---- bundle_io.c ---- */
+
+/** bundle_refuse(b, fmt, ...): The archive is at fault: FS_BAD_ARCHIVE with a
+ * text. Returns -1. */
+int bundle_refuse(struct bundle *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #define BUNDLE_PIECE (256U << 10)
 

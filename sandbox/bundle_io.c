@@ -1,8 +1,20 @@
 #include <endian.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "sandbox/bundle.h"
+
+int bundle_refuse(struct bundle *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(b->text, sizeof(b->text), fmt, ap);
+	va_end(ap);
+	return fs_fail_as(&b->op, FS_BAD_ARCHIVE);
+}
 
 /* Up to n bytes of the chunk that is there; 0 at the end, -1 when cut. */
 static ssize_t take(struct bundle_in *in, char *p, size_t n)

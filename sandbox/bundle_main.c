@@ -1,23 +1,11 @@
 #include <locale.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
 #include "base/wire.h"
 #include "sandbox/bundle.h"
-
-int bundle_refuse(struct bundle *b, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(b->text, sizeof(b->text), fmt, ap);
-	va_end(ap);
-	return fs_fail_as(&b->op, FS_BAD_ARCHIVE);
-}
 
 /* What became of an unpacking: numbers, or why not. */
 static int tell(struct bundle *b)
