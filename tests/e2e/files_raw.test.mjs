@@ -437,53 +437,16 @@ test('an error is never a file\'s content', limit, async (t) => {
 	assert.equal(other.status, 401);
 });
 
-/** The most memory that a process of the stack ever had, in KiB. */
+/** The most memory that a process ever had, in KiB; 0: it has ended. */
 async function peak(pid) {
-	const text = await readFile(`/proc/${pid}/status`, 'utf8');
+	const text = await readFile(`/proc/${pid}/status`, 'utf8')
+		.catch(() => '');
 
 	return Number(/VmHWM:\s+(\d+)/.exec(text)?.[1] ?? 0);
 }
 
-test('a large file goes up and down with flat memory in every process',
-	{ timeout: 300_000 }, async (t) => {
-		const sandbox = stack.sandbox(t);
-		const size = Number(process.env.WARREN_LARGE ?? 256 * MIB);
-		const hash = createHash('sha256');
-		const step = randomBytes(MIB);
-		async function* content() {
-			for (let at = 0; at < size; at += MIB) {
-				step.writeUInt32LE(at / MIB);
-				hash.update(step);
-				yield Buffer.from(step);
-			}
-		}
-
-		await put(sandbox, 'a', 'x');
-		const url = stack.url.replace('localhost', '127.0.0.1');
-		const made = await fetch(url + files(sandbox, 'big'), {
-			method: 'PUT', duplex: 'half', body: content(),
-			headers: { Authorization: `Bearer ${stack.apiKey}` },
-		});
-		assert.equal(made.status, 201);
-		assert.equal((await made.json()).size, size);
-		const read = createHash('sha256');
-		let watched = false;
-		const response = await open(stack.url + files(sandbox, 'big'),
-			{ headers: { Authorization: `Bearer ${stack.apiKey}` } });
-		for await (const chunk of response) {
-			read.update(chunk);
-			if (!watched && stack.data !== undefined) {
-				watched = true;
-				await assertFlat(sandbox, size);
-			}
-		}
-		assert.equal(read.digest('hex'), hash.digest('hex'));
-		if (stack.data !== undefined)
-			await assertFlat(sandbox, size);
-	});
-
-/* Far less than the file, in all processes that it goes through. */
-async function assertFlat(sandbox, size) {
+/** All processes that a file goes through: `{name, pid}` of each. */
+async function onTheWay(sandbox) {
 	const { id } = await sandbox.getInfo();
 	const nginx = Number(await readFile(
 		`${stack.data}/nginx/nginx.pid`, 'utf8'));
@@ -497,12 +460,71 @@ async function assertFlat(sandbox, size) {
 			() => true).filter((pid) => parentOf(pid) === nginx),
 	};
 
-	for (const [name, pids] of Object.entries(groups)) {
+	return Object.entries(groups).flatMap(([name, pids]) => {
 		assert.ok(pids.length > 0, name);
-		for (const pid of pids) {
-			const kib = await peak(pid).catch(() => 0);
-			assert.ok(kib * 1024 < size / 2 && kib < 100 << 10,
-				`${name} had ${kib} KiB`);
-		}
-	}
+		return pids.map((pid) => ({ name, pid }));
+	});
 }
+
+/**
+ * What sees, whenever it is called, that no process has grown by more than a
+ * few buffers since, and that none that is new has more than these.
+ */
+async function flatFrom(sandbox) {
+	const had = new Map();
+
+	if (stack.data === undefined)
+		return () => undefined;
+	for (const { pid } of await onTheWay(sandbox))
+		had.set(pid, await peak(pid));
+	return async (when) => {
+		for (const { name, pid } of await onTheWay(sandbox)) {
+			const kib = await peak(pid);
+			const before = had.get(pid) ?? 0;
+
+			assert.ok(kib - before < 32 << 10,
+				`${when}: ${name} went from ${before} to ${kib} KiB`);
+		}
+	};
+}
+
+test('1 GiB goes up and down with flat memory in every process',
+	{ timeout: 400_000 }, async (t) => {
+		const sandbox = stack.sandbox(t);
+		const size = Number(process.env.WARREN_LARGE ?? 1024 * MIB);
+		const url = stack.url.replace('localhost', '127.0.0.1');
+		const headers = { Authorization: `Bearer ${stack.apiKey}` };
+		const hash = createHash('sha256');
+		const step = randomBytes(MIB);
+
+		await put(sandbox, 'a', 'x');
+		await get(sandbox, 'a');
+		const flat = await flatFrom(sandbox);
+		async function* content() {
+			for (let at = 0; at < size; at += MIB) {
+				step.writeUInt32LE(at / MIB);
+				hash.update(step);
+				yield Buffer.from(step);
+				if (at === size - MIB)
+					await flat('upload');
+			}
+		}
+		const made = await fetch(url + files(sandbox, 'big'), {
+			method: 'PUT', duplex: 'half', body: content(), headers,
+		});
+		assert.equal(made.status, 201);
+		assert.equal((await made.json()).size, size);
+		const read = createHash('sha256');
+		let got = 0;
+		const response = await open(stack.url + files(sandbox, 'big'),
+			{ headers });
+		for await (const chunk of response) {
+			read.update(chunk);
+			got += chunk.length;
+			if (got >= size - 8 * MIB && got - chunk.length < size - 8 * MIB)
+				await flat('download');
+		}
+		assert.equal(got, size);
+		assert.equal(read.digest('hex'), hash.digest('hex'));
+		await flat('both');
+	});
