@@ -47,7 +47,9 @@ export function quantile(values, q) {
 /** One round takes one measurement of each row and of each floor. */
 async function measure(opened, n) {
 	for (let i = -WARM_UP; i < n; i++) {
-		for (const { row, ours, floor } of opened) {
+		for (const { row, Row, ours, floor } of opened) {
+			if (i % (Row.every ?? 1) !== 0)
+				continue;
 			const below = await row.floor();
 			const above = await row.ours();
 			if (i < 0)
@@ -141,7 +143,9 @@ export async function main(argv) {
 	const { n, only, json, ipykernel, pool } = options(argv);
 	const stack = await findStack(pool);
 	const all = ipykernel ? ipykernelRows : pool ? poolRows : rows;
-	const dir = await mkdtemp(path.join(os.tmpdir(), 'warren-bench-'));
+	/* Floors work on the disk that sandboxes are on. */
+	const dir = await mkdtemp(path.join(stack.data === undefined
+		? os.tmpdir() : path.dirname(stack.data), 'warren-bench-'));
 	const bench = new Bench(stack, dir);
 	let opened = [];
 

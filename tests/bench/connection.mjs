@@ -64,8 +64,9 @@ export class Connection {
 		});
 	}
 
-	/** Sends ${body}, bytes; what comes back is counted and dropped. */
-	transfer(method, path, body) {
+	/** Sends ${body}, bytes, ${times} times over; what comes back is counted
+	 * and dropped. */
+	transfer(method, path, body, times = 1) {
 		return new Promise((resolve, reject) => {
 			const request = http.request({
 				agent: this.#agent,
@@ -75,7 +76,7 @@ export class Connection {
 				path,
 				headers: body === undefined ? this.#headers : {
 					...this.#headers,
-					'Content-Length': body.length,
+					'Content-Length': body.length * times,
 				},
 			}, (response) => {
 				let bytes = 0;
@@ -86,13 +87,21 @@ export class Connection {
 					: reject(new Error(String(response.statusCode))));
 			});
 			request.on('error', reject);
-			request.end(body);
+			send(request, body, times);
 		});
 	}
 
 	close() {
 		this.#agent.destroy();
 	}
+}
+
+/* One after the other: nothing more is in memory than the one. */
+function send(request, body, times) {
+	if (times > 1)
+		request.write(body, () => send(request, body, times - 1));
+	else
+		request.end(body);
 }
 
 function receive(response, resolve, reject) {

@@ -4,7 +4,8 @@
  * between the measurements of its row.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync,
+	renameSync, watch, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -135,12 +136,13 @@ http {
 /** The preview's server outside, behind an nginx that proxies straight. */
 export class DirectProxy {
 	#children = [];
+	#own;
 	connection;
 
 	static async start(dir) {
 		const direct = new DirectProxy();
 		const app = await freePort();
-		const own = path.join(dir, 'direct');
+		const own = direct.#own = path.join(dir, 'direct');
 		mkdirSync(own);
 		/* nginx drops root. */
 		mkdirSync(path.join(own, 'files'));
@@ -164,6 +166,11 @@ export class DirectProxy {
 			{ stdio: ['ignore', 'ignore', 'inherit'] }));
 	}
 
+	/** What was sent to /files/${name} is on the disk. */
+	syncFile(name) {
+		syncOf(path.join(this.#own, 'files', name));
+	}
+
 	close() {
 		this.connection.close();
 		for (const child of this.#children)
@@ -182,12 +189,30 @@ function answers(port) {
 		}));
 }
 
-/** Milliseconds to write and to read ${text} with nothing between. */
-export function fileFloor(dir, text) {
+/** ${name} is on the disk. */
+function syncOf(name) {
+	const fd = openSync(name);
+
+	fsyncSync(fd);
+	closeSync(fd);
+}
+
+/**
+ * Milliseconds to write and to read ${text} with nothing between. With ${sync}
+ * it is written beside, on the disk, and gets its name, which is there as well.
+ */
+export function fileFloor(dir, text, sync) {
 	const file = path.join(dir, 'floor.txt');
 	const start = performance.now();
 
-	writeFileSync(file, text);
+	if (sync) {
+		writeFileSync(`${file}.new`, text);
+		syncOf(`${file}.new`);
+		renameSync(`${file}.new`, file);
+		syncOf(dir);
+	} else {
+		writeFileSync(file, text);
+	}
 	const written = performance.now();
 	readFileSync(file, 'utf8');
 	return { write: written - start, read: performance.now() - written };

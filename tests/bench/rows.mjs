@@ -3,7 +3,8 @@
  * target, all for the median in milliseconds.
  *
  * open() prepares, ours() and floor() measure once and give milliseconds,
- * close() ends. What is only preparation or cleaning up is not timed. Long, as
+ * close() ends. What is only preparation or cleaning up is not timed. A row
+ * that takes long is measured in each ${every}th round only. Long, as
  * a row is a class of twenty lines and most share the few before them.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
@@ -13,6 +14,7 @@ import { copyFileSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync,
 import path from 'node:path';
 import { promisify } from 'node:util';
 
+import { freePort } from '../e2e/lib/server.mjs';
 import { timed, until } from '../e2e/lib/wait.mjs';
 import { Connection } from './connection.mjs';
 import { fileFloor, IpykernelFloor, PythonFloor, SpawnFloor, WatchFloor }
@@ -370,18 +372,22 @@ class PreviewBatch extends Preview {
 }
 
 const jsonOf = (value) => Buffer.from(JSON.stringify(value));
+const FILE = '/workspace/f';
+const wholeFile = (sync) =>
+	jsonOf({ path: FILE, content: MIB_TEXT, sync });
 
+/* An answer says that it is on the disk; so does the floor. */
 class File extends Warm {
 	static label = 'write + read 1 MiB';
-	static floorLabel = 'the same by fs + 2 pings';
+	static floorLabel = 'the same by fs, with fsync + 2 pings';
 	static target = 6;
-	static path = '/workspace/f';
-	static whole = jsonOf({ path: File.path, content: MIB_TEXT });
-	static ask = jsonOf({ path: File.path });
+	static sync = true;
+	static whole = wholeFile(true);
+	static ask = jsonOf({ path: FILE });
 	static content = Buffer.from(`"content":"${MIB_TEXT}"`);
 
 	write() {
-		return this.sandbox.bytes('write', File.whole);
+		return this.sandbox.bytes('write', this.constructor.whole);
 	}
 
 	async read() {
@@ -399,15 +405,23 @@ class File extends Warm {
 	}
 
 	async floor() {
-		const { write, read } = fileFloor(this.bench.dir, MIB_TEXT);
+		const { write, read } = fileFloor(this.bench.dir, MIB_TEXT,
+			this.constructor.sync);
 
 		return write + read + await this.ping() + await this.ping();
 	}
 }
 
+class FileFree extends File {
+	static label = 'write + read 1 MiB, sync: false';
+	static floorLabel = 'the same by fs + 2 pings';
+	static sync = false;
+	static whole = wholeFile(false);
+}
+
 class FileWrite extends File {
 	static label = 'write 1 MiB';
-	static floorLabel = 'the same by fs + ping';
+	static floorLabel = 'the same by fs, with fsync + ping';
 	static target = undefined;
 
 	ours() {
@@ -415,7 +429,7 @@ class FileWrite extends File {
 	}
 
 	async floor() {
-		return fileFloor(this.bench.dir, MIB_TEXT).write +
+		return fileFloor(this.bench.dir, MIB_TEXT, true).write +
 			await this.ping();
 	}
 }
@@ -435,18 +449,28 @@ class FileRead extends File {
 	}
 
 	async floor() {
-		return fileFloor(this.bench.dir, MIB_TEXT).read +
+		return fileFloor(this.bench.dir, MIB_TEXT, false).read +
 			await this.ping();
 	}
 }
 
 const LARGE = Buffer.alloc(128 << 20, 'large');
+const ROUNDS_OF_LARGE = 10;
 
-/* The target for both: 0.6 of the rate. */
+/*
+ * The target for both directions: 0.6 of the rate. What nginx takes alone is
+ * not on the disk; it is before we answer, unless that is not asked for.
+ */
 class Upload extends Warm {
-	static label = 'raw upload, 128 MiB';
+	static label = 'raw upload, 128 MiB, sync=0';
 	static floorLabel = 'nginx alone, into a file';
 	static ratio = 1 / 0.6;
+	static times = 1;
+	static query = '?sync=0';
+
+	get file() {
+		return `large${this.constructor.times}`;
+	}
 
 	async open() {
 		await super.open();
@@ -454,12 +478,27 @@ class Upload extends Warm {
 	}
 
 	ours() {
-		return msOf(() => this.sandbox.put('large', LARGE));
+		const { times, query } = this.constructor;
+
+		return msOf(() => this.sandbox.put(this.file + query, LARGE, times));
 	}
 
 	floor() {
 		return msOf(() => this.direct.connection.transfer('PUT',
-			'/files/large', LARGE));
+			`/files/${this.file}`, LARGE, this.constructor.times));
+	}
+}
+
+class UploadSynced extends Upload {
+	static label = 'raw upload, 128 MiB';
+	static floorLabel = 'nginx alone, then fsync';
+	static query = '';
+
+	floor() {
+		return msOf(async () => {
+			await super.floor();
+			this.direct.syncFile(this.file);
+		});
 	}
 }
 
@@ -474,14 +513,21 @@ class Download extends Upload {
 	}
 
 	ours() {
-		return msOf(() => this.sandbox.get('large'));
+		return msOf(() => this.sandbox.get(this.file));
 	}
 
 	floor() {
 		return msOf(() => this.direct.connection.transfer('GET',
-			'/files/large'));
+			`/files/${this.file}`));
 	}
 }
+
+/** The same with 1 GiB, in some of the rounds. */
+const ofGiB = (Row) => class extends Row {
+	static label = Row.label.replace('128 MiB', '1 GiB');
+	static times = 8;
+	static every = ROUNDS_OF_LARGE;
+};
 
 class List extends Warm {
 	static label = 'list 10,000 files';
@@ -572,33 +618,37 @@ class Watch extends Warm {
 	}
 }
 
-const GIT_FILES = 2000;
 const HISTORY = new URL('../e2e/guest/git_history.py', import.meta.url);
 const GIT_SERVER = new URL('../e2e/guest/git_server.js', import.meta.url);
-const MAKE_HISTORY = `git init -q --bare -b main large.git &&
-	python3 git_history.py ${GIT_FILES / 10} ${GIT_FILES} |
+const makeHistory = (files) => `git init -q --bare -b main large.git &&
+	python3 git_history.py ${files / 10} ${files} |
 	git -C large.git fast-import --quiet --done`;
 
 /** The same repository, served in the sandbox and outside. */
 class Clone extends Warm {
-	static label = `git clone, ${GIT_FILES} files in ${GIT_FILES / 10} commits`;
+	static label = 'git clone, 2,000 files in 200 commits';
 	static floorLabel = 'git clone outside';
 	static ratio = 1.3;
+	static files = 2000;
 
 	async open() {
+		const make = makeHistory(this.constructor.files);
+
 		await super.open();
 		for (const url of [HISTORY, GIT_SERVER])
 			await this.sandbox.write(`/workspace/git/${
 				path.basename(url.pathname)}`, readFileSync(url, 'utf8'));
-		await this.sandbox.exec(`cd /workspace/git && ${MAKE_HISTORY}`);
+		await this.sandbox.exec(`cd /workspace/git && ${make}`);
 		await this.sandbox.start('cd git && exec node git_server.js 8123');
-		this.dir = path.join(this.bench.dir, 'git');
+		this.dir = path.join(this.bench.dir,
+			`git${this.constructor.files}`);
 		mkdirSync(this.dir, { recursive: true });
 		for (const url of [HISTORY, GIT_SERVER])
 			copyFileSync(url, path.join(this.dir,
 				path.basename(url.pathname)));
-		execFileSync('sh', ['-c', MAKE_HISTORY], { cwd: this.dir });
-		this.server = spawn('node', ['git_server.js', '8124'],
+		execFileSync('sh', ['-c', make], { cwd: this.dir });
+		this.port = await freePort();
+		this.server = spawn('node', ['git_server.js', String(this.port)],
 			{ cwd: this.dir, stdio: ['ignore', 'pipe', 'inherit'] });
 		await once(this.server.stdout, 'data');
 		await until(30_000, 'the server inside', () =>
@@ -616,7 +666,8 @@ class Clone extends Warm {
 	async floor() {
 		const clone = path.join(this.dir, 'clone');
 		const ms = await msOf(() => promisify(execFile)('git',
-			['clone', '-q', 'http://127.0.0.1:8124/large.git', clone]));
+			['clone', '-q', `http://127.0.0.1:${this.port}/large.git`,
+				clone]));
 
 		rmSync(clone, { recursive: true });
 		return ms;
@@ -628,10 +679,17 @@ class Clone extends Warm {
 	}
 }
 
-export const rows = [Ping, Exec, ExecSession, Output, Create, NewContext, NewNodeContext,
-	WarmRun, FirstTable, FirstPlot,
-	Preview, PreviewLarge, PreviewBatch, File, FileWrite, FileRead, List, Upload, Download, Watch,
-	Clone];
+class CloneLarge extends Clone {
+	static label = 'git clone, 20,000 files in 2,000 commits';
+	static files = 20000;
+	static every = ROUNDS_OF_LARGE;
+}
+
+export const rows = [Ping, Exec, ExecSession, Output, Create, NewContext,
+	NewNodeContext, WarmRun, FirstTable, FirstPlot, Preview, PreviewLarge,
+	PreviewBatch, File, FileFree, FileWrite, FileRead, List, Upload,
+	UploadSynced, Download, ofGiB(Upload), ofGiB(UploadSynced),
+	ofGiB(Download), Watch, Clone, CloneLarge];
 
 /** With --ipykernel: it takes a second for each kernel. */
 export const ipykernelRows = [

@@ -103,9 +103,9 @@ class Sandbox {
 		return this.#post('write', { path, content });
 	}
 
-	put(path, bytes) {
+	put(path, bytes, times) {
 		return this.#connection.transfer('PUT',
-			`${this.#path}/files/${path}`, bytes);
+			`${this.#path}/files/${path}`, bytes, times);
 	}
 
 	get(path) {
