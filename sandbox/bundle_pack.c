@@ -19,6 +19,8 @@
 #include "sandbox/fs_temp.h"
 #include "sandbox/fs_tree.h"
 
+#define LOOKS_MAX 100 /* at one name that does not hold still */
+
 struct pack {
 	struct bundle *b;
 	struct archive *out;
@@ -281,14 +283,17 @@ static int pack_dir(struct pack *p, int fd, const struct stat *st, int depth)
 	return pack_inside(p, fd, depth);
 }
 
+/* ${again}: it is something else by now. */
 static int pack_link(struct pack *p, int dir, const char *name,
-		     const struct stat *st)
+		     const struct stat *st, bool *again)
 {
 	char text[PATH_MAX];
 	ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
 
+	*again = n < 0 && errno == EINVAL;
 	if (n < 0)
-		return errno == ENOENT ? 0 : fs_fail(&p->b->op, errno);
+		return *again || errno == ENOENT ? 0
+						 : fs_fail(&p->b->op, errno);
 	text[n] = '\0';
 	archive_entry_clear(p->entry);
 	archive_entry_copy_symlink(p->entry, text);
@@ -296,25 +301,24 @@ static int pack_link(struct pack *p, int dir, const char *name,
 }
 
 /* What is gone meanwhile is left out. */
-static int pack_at(struct pack *p, int dir, const char *name, int depth)
+static int pack_now(struct pack *p, int dir, const char *name, int depth,
+		    bool *again)
 {
 	OWN(own_fd) int fd = -1;
 	struct stat st;
 
-	if (depth > FS_DEPTH_MAX)
-		return fs_fail_as(&p->b->op, FS_TOO_DEEP);
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : fs_fail(&p->b->op, errno);
 	if (S_ISLNK(st.st_mode))
-		return pack_link(p, dir, name, &st);
+		return pack_link(p, dir, name, &st, again);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0;
 	fd = openat(dir, name,
 		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	*again = fd < 0 && errno == ELOOP;
 	if (fd < 0)
-		return errno == ENOENT || errno == ELOOP
-			   ? 0
-			   : fs_fail(&p->b->op, errno);
+		return *again || errno == ENOENT ? 0
+						 : fs_fail(&p->b->op, errno);
 	if (fstat(fd, &st) < 0)
 		return fs_fail(&p->b->op, errno);
 	if (S_ISDIR(st.st_mode))
@@ -323,6 +327,21 @@ static int pack_at(struct pack *p, int dir, const char *name, int depth)
 		return 0;
 	archive_entry_clear(p->entry);
 	return put_entry(p, &st, fd);
+}
+
+/* A name that is given to something else while we look is looked at again. */
+static int pack_at(struct pack *p, int dir, const char *name, int depth)
+{
+	bool again = true;
+	int r = 0;
+
+	if (depth > FS_DEPTH_MAX)
+		return fs_fail_as(&p->b->op, FS_TOO_DEEP);
+	for (int i = 0; again && i < LOOKS_MAX; i++) {
+		again = false;
+		r = pack_now(p, dir, name, depth, &again);
+	}
+	return again ? fs_fail_as(&p->b->op, FS_BUSY) : r;
 }
 
 /* What the directory itself is. */

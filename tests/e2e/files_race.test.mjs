@@ -161,7 +161,8 @@ for (const [kind, target] of [['dirs', OUT], ['files', `${OUT}/secret-out`]])
 				() => call('GET', '/archive/race'));
 
 			await ended();
-			assert.ok(seen[200] > 0);
+			/* A name that is another thing by now breaks none off. */
+			assert.deepEqual(Object.keys(seen), ['200']);
 		});
 
 test('10,000 swapped links lead no unpacking out of its tree', limit,
