@@ -78,13 +78,14 @@ static bool port_token_fits(const char *token)
 static void port_url(const struct request *rq, const struct ctl_port *p,
 		     struct buf *url)
 {
+	OWN(buf_free) struct buf host = BUF_INIT(512);
 	char key[PREVIEW_KEY_MAX];
 
 	preview_socket_key(p, key);
-	buf_addf(url, "http://%s.%s", key, rq->worker->domain);
-	if (rq->worker->port != 80)
-		buf_addf(url, ":%d", rq->worker->port);
+	buf_addf(&host, "%s.%s", key, rq->worker->domain);
+	route_origin_of(rq, "http", buf_str(&host), url);
 	buf_adds(url, "/");
+	url->failed = url->failed || !buf_ok(&host);
 }
 
 static void port_put(const struct request *rq, struct json_out *o,

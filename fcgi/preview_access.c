@@ -41,19 +41,24 @@ static enum err access_key(struct request *rq, struct preview_guest *out,
 	return r;
 }
 
+static const char *access_cookie_name(const struct request *rq)
+{
+	return route_tls(rq) ? PREVIEW_COOKIE_TLS : PREVIEW_COOKIE;
+}
+
 /* The value of our cookie. */
 static bool access_cookie(const struct request *rq, char *out, size_t size)
 {
-	static const char name[] = PREVIEW_COOKIE "=";
+	const char *name = access_cookie_name(rq);
 	const char *c = route_header(rq, "HTTP_COOKIE");
 
 	for (; c != NULL; c = strchr(c, ';')) {
-		size_t n;
+		size_t n = strlen(name);
 
 		c += strspn(c, "; ");
-		if (strncmp(c, name, sizeof(name) - 1) != 0)
+		if (strncmp(c, name, n) != 0 || c[n] != '=')
 			continue;
-		c += sizeof(name) - 1;
+		c += n + 1;
 		n = strcspn(c, "; ");
 		if (n >= size)
 			return false;
@@ -140,8 +145,6 @@ static enum err access_enter(struct request *rq, struct ctl_link *l,
 			     struct preview_guest *out, struct errinfo *e)
 {
 	OWN(buf_free) struct buf to = BUF_INIT(2000);
-	const char *scheme = route_header(rq, "REQUEST_SCHEME");
-	bool tls = scheme != NULL && strcmp(scheme, "https") == 0;
 	enum err r = access_exchange(rq, l, token, e);
 
 	if (r != ERR_NONE)
@@ -150,9 +153,9 @@ static enum err access_enter(struct request *rq, struct ctl_link *l,
 	answer_header(rq, "Location", "%s", buf_ok(&to) ? buf_str(&to) : "/");
 	answer_header(rq, "Set-Cookie",
 		      "%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s",
-		      PREVIEW_COOKIE, token,
+		      access_cookie_name(rq), token,
 		      (long long)((l->expires_ms - clock_unix_ms()) / 1000),
-		      tls ? "; Secure" : "");
+		      route_tls(rq) ? "; Secure" : "");
 	answer_header(rq, "Cache-Control", "no-store");
 	answer_header(rq, "Referrer-Policy", "no-referrer");
 	answer_empty(rq, 303);

@@ -10,6 +10,8 @@
 #include "store/ctl_port.h"
 
 #define PREVIEW_COOKIE "warren_preview"
+/* By TLS: no page of another preview can set one for this host name. */
+#define PREVIEW_COOKIE_TLS "__Host-" PREVIEW_COOKIE
 #define PREVIEW_QUERY "warren_token"
 #define PREVIEW_VIEW "VIEW" /* methods of links: for any use … */
 #define PREVIEW_ONCE "OPEN" /* … and to be exchanged for a cookie once */

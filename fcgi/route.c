@@ -279,17 +279,32 @@ enum err route_param_add(struct request *rq, const char *name,
 	return ERR_NONE;
 }
 
-void route_origin(const struct request *rq, const char *scheme, struct buf *out)
+bool route_tls(const struct request *rq)
 {
 	const char *came = route_header(rq, "REQUEST_SCHEME");
-	const char *host = route_header(rq, "SERVER_NAME");
-	const char *port = route_header(rq, "SERVER_PORT");
-	bool tls = came != NULL && strcmp(came, "https") == 0;
 
-	buf_addf(out, "%s%s://%s", scheme, tls ? "s" : "",
-		 host != NULL ? host : rq->worker->domain);
-	if (port != NULL && strcmp(port, tls ? "443" : "80") != 0)
+	return came != NULL && strcmp(came, "https") == 0;
+}
+
+void route_origin_of(const struct request *rq, const char *scheme,
+		     const char *host, struct buf *out)
+{
+	const char *port = route_header(rq, "SERVER_PORT");
+	bool tls = route_tls(rq);
+
+	buf_addf(out, "%s%s://%s", scheme, tls ? "s" : "", host);
+	if (port == NULL)
+		buf_addf(out, ":%d", rq->worker->port);
+	else if (strcmp(port, tls ? "443" : "80") != 0)
 		buf_addf(out, ":%s", port);
+}
+
+void route_origin(const struct request *rq, const char *scheme, struct buf *out)
+{
+	const char *host = route_header(rq, "SERVER_NAME");
+
+	route_origin_of(rq, scheme, host != NULL ? host : rq->worker->domain,
+			out);
 }
 
 const char *route_header(const struct request *rq, const char *name)

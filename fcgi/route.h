@@ -171,10 +171,17 @@ const char *route_header(const struct request *rq, const char *name);
 FALLIBLE enum err route_find(struct request *rq, const char *method,
 			     const char *path, struct errinfo *e);
 
+/** route_tls(rq): The caller came by TLS. */
+bool route_tls(const struct request *rq);
+
 /** route_origin(rq, scheme, out): "http://host:port" where the caller reached
  * us, "https://…" by TLS; ${scheme} is "http" or "ws". */
 void route_origin(const struct request *rq, const char *scheme,
 		  struct buf *out);
+
+/** route_origin_of(rq, scheme, host, out): The same of ${host}. */
+void route_origin_of(const struct request *rq, const char *scheme,
+		     const char *host, struct buf *out);
 
 /** route_serve(rq): Authenticate, route, call the handler, answer. */
 void route_serve(struct request *rq);

@@ -4,6 +4,7 @@
  */
 import crypto from 'node:crypto';
 import http from 'node:http';
+import https from 'node:https';
 
 import { addressOf } from './http.mjs';
 
@@ -151,16 +152,21 @@ class Socket {
 	}
 }
 
-/** Connects; rejects with `{status}` when the upgrade is refused. */
-export function connect(url, more = {}) {
+/**
+ * Connects; rejects with `{status}` when the upgrade is refused. With an agent
+ * of https by TLS.
+ */
+export function connect(url, more = {}, { agent } = {}) {
 	const key = crypto.randomBytes(16).toString('base64');
 	const { host, port, headers } = addressOf(url);
-	const { pathname, search } = new URL(url);
+	const { pathname, search, hostname } = new URL(url);
 
 	return new Promise((resolve, reject) => {
-		const request = http.request({
+		const request = (agent === undefined ? http : https).request({
 			host,
 			port,
+			agent,
+			servername: hostname,
 			path: pathname + search,
 			headers: {
 				...headers,
