@@ -13,8 +13,9 @@
 #define FILE_NAME "warren.ini"
 
 /* What is read of it, by whomever. */
-static const char *const sections[] = {"network", "history", "pool", "backup"};
-#define SECTIONS "network, history, backup, pool or pool.IMAGE"
+static const char *const sections[] = {"network", "history", "pool", "backup",
+				       "preview"};
+#define SECTIONS "network, history, backup, preview, pool or pool.IMAGE"
 
 struct reading {
 	FILE *file;

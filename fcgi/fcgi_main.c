@@ -1,7 +1,7 @@
 /*
  * warren-fcgi --data D --run R --domain NAME --port N
- * warren-fcgi --check --data D: says what is wrong with [pool] and [backup] of
- * D/warren.ini
+ * warren-fcgi --check --data D: says what is wrong with [pool], [backup] and
+ * [preview] of D/warren.ini
  *
  * A worker: unprivileged, speaks FastCGI on descriptor 3 (a listening socket
  * that the broker made), JSON and SQL. All it can do to a sandbox is to ask
@@ -147,10 +147,12 @@ static enum err main_serve(const struct worker *w, struct errinfo *e)
 static int main_check(const struct worker *w)
 {
 	struct backup_conf backup;
+	struct preview_conf preview;
 	struct errinfo e;
 
 	if (code_spare_open(w, &e) == ERR_NONE &&
-	    backup_conf_read(w->data_dir, &backup, &e) == ERR_NONE)
+	    backup_conf_read(w->data_dir, &backup, &e) == ERR_NONE &&
+	    preview_conf_read(w->data_dir, &preview, &e) == ERR_NONE)
 		return 0;
 	fprintf(stderr, "%s\n", e.text);
 	return 1;
@@ -183,6 +185,11 @@ int main(int argc, char **argv)
 	main_limits();
 	id_init();
 	FCGX_Init();
+	/* What an operator has closed is not opened by a mistake. */
+	if (preview_conf_read(w.data_dir, &w.preview, &e) != ERR_NONE) {
+		log_err("no port is exposed until this is put right", &e);
+		w.preview.closed = true;
+	}
 	if (main_serve(&w, &e) != ERR_NONE) {
 		log_err("worker", &e);
 		return 1;

@@ -1,11 +1,14 @@
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
 #include "fcgi/pool.h"
+#include "fcgi/port_wait.h"
 #include "fcgi/preview.h"
 #include "fcgi/preview_access.h"
 #include "fcgi/preview_socket.h"
@@ -14,6 +17,9 @@
 #define PREVIEW_RETRIED "WARREN_PREVIEW_RETRIED"
 #define PREVIEW_LOCATION "@preview_retry"
 #define PREVIEW_CHECKED "@preview_checked"
+
+#define HELD_MAX 64
+#define HELD_LOOK_MS 50
 
 const char *preview_key(const struct request *rq)
 {
@@ -106,6 +112,35 @@ static enum err preview_broken(struct request *rq, const struct ctl_port *p,
 	return err_http_fail(rq, e, HTTP_SERVICE_NOT_RESPONDING, "%s", text);
 }
 
+/* ---- waiting for a listener ---- */
+
+static atomic_uint preview_held; /* requests, in this process */
+
+/*
+ * Something listens, at last or at once. Whoever has the URL makes us wait:
+ * beyond HELD_MAX nobody is waited for.
+ */
+static bool preview_answers(struct request *rq, const struct ctl_port *p)
+{
+	struct port_wait w = {.rq = rq,
+			      .port = p->port,
+			      .path = "",
+			      .interval_ms = HELD_LOOK_MS,
+			      .until_ms = clock_mono_ms() + p->wait_ms};
+	struct errinfo e;
+	bool ready = preview_socket_answers(rq, p);
+
+	if (ready || p->wait_ms == 0)
+		return ready;
+	if (atomic_fetch_add(&preview_held, 1) < HELD_MAX)
+		ready = port_wait_run(&w, &e) == ERR_NONE &&
+			w.how == PORT_READY;
+	atomic_fetch_sub(&preview_held, 1);
+	return ready;
+}
+
+/* ---- sending it on ---- */
+
 /* nginx sends the request, with its method and body, to the socket anew. */
 static enum err preview_retry(struct request *rq)
 {
@@ -122,10 +157,8 @@ static bool preview_again(const struct request *rq)
 {
 	const char *method = route_header(rq, "REQUEST_METHOD");
 
-	if (route_header(rq, PREVIEW_RETRIED) != NULL ||
-	    route_header(rq, "HTTP_UPGRADE") != NULL || method == NULL)
-		return false;
-	return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+	return method != NULL &&
+	       (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
 }
 
 /* ---- the decision ---- */
@@ -195,13 +228,34 @@ static enum err preview_checked(struct request *rq, struct ctl_port *p,
 		if (r != ERR_NONE)
 			return r;
 	}
-	if (route_header(rq, PREVIEW_RETRIED) == NULL)
+	/* One that is held is looked at first: it is sent on only once. */
+	if (route_header(rq, PREVIEW_RETRIED) == NULL && p->wait_ms == 0)
 		return preview_pass(rq, p, &guest);
 	r = pool_long(rq, e);
 	if (r != ERR_NONE)
 		return r;
+	if (route_header(rq, PREVIEW_RETRIED) == NULL)
+		return preview_answers(rq, p) ? preview_pass(rq, p, &guest)
+					      : preview_silent(rq, p, e);
 	return preview_socket_answers(rq, p) ? preview_broken(rq, p, e)
 					     : preview_silent(rq, p, e);
+}
+
+/* Its keeper lives, and what was sent to it came to nothing. */
+static enum err preview_failed(struct request *rq, const struct ctl_port *p,
+			       struct errinfo *e)
+{
+	bool first = route_header(rq, PREVIEW_RETRIED) == NULL;
+
+	if (preview_socket_answers(rq, p))
+		return first && preview_again(rq) &&
+			       route_header(rq, "HTTP_UPGRADE") == NULL
+			   ? preview_retry(rq)
+			   : preview_broken(rq, p, e);
+	/* A program may have got it and ended: as above. */
+	if (first && preview_again(rq) && preview_answers(rq, p))
+		return preview_retry(rq);
+	return preview_silent(rq, p, e);
 }
 
 enum err preview_serve(struct request *rq, struct errinfo *e)
@@ -220,18 +274,13 @@ enum err preview_serve(struct request *rq, struct errinfo *e)
 		r = pool_long(rq, e); /* to see whether anybody answers */
 	if (r != ERR_NONE)
 		return r;
-	if (preview_socket_alive(rq, &p)) {
-		if (!preview_socket_answers(rq, &p))
-			return preview_silent(rq, &p, e);
-		return preview_again(rq) ? preview_retry(rq)
-					 : preview_broken(rq, &p, e);
-	}
+	if (preview_socket_alive(rq, &p))
+		return preview_failed(rq, &p, e);
 	r = link_open(rq, LINK_START, &l, e);
 	if (r == ERR_NONE)
 		r = preview_socket_open(&l, &p, e);
 	if (r != ERR_NONE)
 		return r;
-	if (!preview_socket_answers(rq, &p))
-		return preview_silent(rq, &p, e);
-	return preview_retry(rq);
+	return preview_answers(rq, &p) ? preview_retry(rq)
+				       : preview_silent(rq, &p, e);
 }

@@ -20,6 +20,7 @@
 #include "base/id.h"
 #include "fcgi/err_http.h"
 #include "fcgi/json_in.h"
+#include "fcgi/preview_conf.h"
 #include "store/ctl_key.h"
 #include "store/ctl_sandbox.h"
 
@@ -80,6 +81,7 @@ struct worker {
 	const char *run_dir;
 	const char *domain;
 	int port;
+	struct preview_conf preview;
 };
 
 struct request {

@@ -600,7 +600,10 @@ export interface ExposedPort {
 	token: string;
 	access: 'public' | 'private';
 	keepHost: boolean;
+	waitMs: number;
 	expiresAt?: string;
+	/** Of getExposedPorts(): by namePort(). */
+	names?: ExposedPort[];
 }
 
 /* The sandbox */
@@ -762,9 +765,14 @@ export abstract class Calls {
 		Promise<ExposedPort>;
 	changePort(port: number, changes: PortSettings & { rotate?: boolean }):
 		Promise<ExposedPort>;
-	/** To a private preview; `user` is what its program sees. */
+	/** One more URL of that port, which is revoked alone. */
+	namePort(port: number, name: string, options?: PortSettings):
+		Promise<ExposedPort>;
+	unnamePort(port: number, name: string): Promise<void>;
+	/** To a private preview; `user` is what its program sees, `name` which
+	 * of the port's other names it is to. */
 	linkPort(port: number, options?: { ttl?: string; expiresAt?: string;
-	    user?: string; once?: boolean }): Promise<PortLink>;
+	    user?: string; once?: boolean; name?: string }): Promise<PortLink>;
 	unexposePort(port: number): Promise<void>;
 	getExposedPorts(): Promise<ExposedPort[]>;
 	isPortExposed(port: number): Promise<boolean>;
@@ -791,6 +799,8 @@ export interface PortSettings {
 	expiresAt?: string;
 	/** The program gets the preview's own Host. */
 	keepHost?: boolean;
+	/** How long a request is held until something listens; to 30000. */
+	waitMs?: number;
 }
 
 export interface PortLink {

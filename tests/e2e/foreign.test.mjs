@@ -68,6 +68,7 @@ const BODIES = {
 	'api/terminal': {},
 	'api/terminal/ticket': {},
 	'api/ports/{port}/links': {},
+	'api/ports/{port}/names': { name: 'x' },
 };
 
 const routes = [...readFileSync(

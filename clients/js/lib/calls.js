@@ -195,6 +195,14 @@ export class Calls {
 		return port.unexposePort(this.#api, number);
 	}
 
+	namePort(number, name, options) {
+		return port.namePort(this.#api, number, name, options);
+	}
+
+	unnamePort(number, name) {
+		return port.unnamePort(this.#api, number, name);
+	}
+
 	changePort(number, changes) {
 		return port.changePort(this.#api, number, changes);
 	}

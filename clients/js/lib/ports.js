@@ -2,12 +2,26 @@
  * Exposed ports and their preview URLs.
  */
 
-/** `{url, port, name?, token, access, expiresAt?}`. */
+/** `{url, port, name?, token, access, keepHost, waitMs, expiresAt?}`. */
 export function exposePort(api, port, options = {}) {
-	const { name, token, access, ttl, expiresAt, keepHost } = options;
+	const { name, token, access, ttl, expiresAt, keepHost, waitMs } = options;
 
 	return api.json('POST', '/api/ports',
-		{ port, name, token, access, ttl, expiresAt, keepHost });
+		{ port, name, token, access, ttl, expiresAt, keepHost, waitMs });
+}
+
+/** One more URL of a port that is exposed, by another token. */
+export function namePort(api, port, name, options = {}) {
+	const { token, access, ttl, expiresAt, keepHost, waitMs } = options;
+
+	return api.json('POST', `/api/ports/${encodeURIComponent(port)}/names`,
+		{ name, token, access, ttl, expiresAt, keepHost, waitMs });
+}
+
+/** Ends that URL; the port's others stay. */
+export async function unnamePort(api, port, name) {
+	await api.json('DELETE', `/api/ports/${encodeURIComponent(port)}/names/` +
+		encodeURIComponent(name));
 }
 
 /** Other settings, or with `rotate: true` another token. */
@@ -17,9 +31,11 @@ export function changePort(api, port, changes) {
 }
 
 /** A link to a private preview: `{url, token, id, expiresAt}`. */
-export function linkPort(api, port, { ttl, expiresAt, user, once } = {}) {
+export function linkPort(api, port, options = {}) {
+	const { ttl, expiresAt, user, once, name } = options;
+
 	return api.json('POST', `/api/ports/${encodeURIComponent(port)}/links`,
-		{ ttl, expiresAt, user, once });
+		{ ttl, expiresAt, user, once, name });
 }
 
 /** Ends the preview URL. A port that was not exposed is no error. */

@@ -72,7 +72,7 @@ static void a_wrong_line_is_named_with_section_and_key(void **state)
 	    {"[pools]\npython = 1\n",
 	     "line 2: [pools] python is in no section"},
 	    {"[pool.]\npython = 1\n",
-	     "network, history, backup, pool or pool.IMAGE"},
+	     "network, history, backup, preview, pool or pool.IMAGE"},
 	    {"rate = 5\n", "line 1: rate stands in no section"},
 	    {"[network]\nrate\n", "line 2: is no \"key = value\""},
 	    {"[network\nrate = 1\n", "line 1: is no \"key = value\""},

@@ -194,13 +194,13 @@ static void every_column_was_decided_on(void **state)
 {
 	struct unit *u = *state;
 	const int64_t want[STORE_DBS] = {
-	    4 + 7 + 31 + 8 + 7 /* tenants, keys, sandboxes, ports, audit */
-		+ 22 + 22      /* plans, tenant_limits */
-		+ 10 + 15,     /* file_links, backups */
-	    16 + 20 + 18       /* executions, processes, contexts */
-		+ 6 + 6        /* sessions, idempotency (not to be read) */
-		+ 6,           /* denials */
-	    13 + 5 + 2 + 2,    /* logs, chunks, sandbox_logs, tenant_logs */
+	    4 + 7 + 31 + 10 + 7 /* tenants, keys, sandboxes, ports, audit */
+		+ 22 + 22       /* plans, tenant_limits */
+		+ 10 + 15,      /* file_links, backups */
+	    16 + 20 + 18        /* executions, processes, contexts */
+		+ 6 + 6         /* sessions, idempotency (not to be read) */
+		+ 6,            /* denials */
+	    13 + 5 + 2 + 2,     /* logs, chunks, sandbox_logs, tenant_logs */
 	};
 
 	for (int i = 0; i < STORE_DBS; i++) {
