@@ -3,25 +3,15 @@
  * into a directory of its own and runs the test files with it (all of this
  * folder, or those named). Ends with 77 when it cannot be installed.
  */
-import { execFile, spawn } from 'node:child_process';
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { spawn } from 'node:child_process';
+import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+
+import { installPackages } from '../lib/npm.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
-const INSTALL_MS = 120_000;
 const SKIPPED = 77;
-
-async function install(directory) {
-	for (const name of ['package.json', 'package-lock.json'])
-		await copyFile(path.join(HERE, name),
-			path.join(directory, name));
-	await promisify(execFile)('npm',
-		['ci', '--ignore-scripts', '--no-audit', '--no-fund'],
-		{ cwd: directory, timeout: INSTALL_MS });
-}
 
 async function testFiles() {
 	const named = process.argv.slice(2);
@@ -49,14 +39,10 @@ async function runTests(directory) {
 }
 
 async function main() {
-	const directory = await mkdtemp(path.join(os.tmpdir(), 'warren-wire-'));
+	const { directory, missing } = await installPackages(HERE);
 
-	try {
-		await install(directory);
-	} catch (error) {
-		console.log(`skipped: the client cannot be installed: ${
-			error.stderr || error.message}`);
-		await rm(directory, { recursive: true, force: true });
+	if (missing !== undefined) {
+		console.log(`skipped: the client cannot be installed: ${missing}`);
 		return SKIPPED;
 	}
 	try {
