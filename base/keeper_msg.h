@@ -39,7 +39,8 @@
  *  LIST     -> ITEM for each execution, then OK with i64 unix_ms, since when
  *           the keeper lives: what began before is not its own
  *  FORGET   str id: drop a finished execution -> OK | REFUSED
- *  PORT_OPEN   u16 port, str key; fd: the listening preview socket
+ *  PORT_OPEN   u16 port, str key, where it is bounded u64 bytes a second; fd:
+ *           the listening preview socket
  *           -> OK | REFUSED
  *  PORT_CLOSE  str key: stop listening, cut its connections -> OK | REFUSED
  *  SUBSCRIBE   (recorder) -> ITEM for each execution there is and each that

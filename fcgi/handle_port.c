@@ -9,6 +9,7 @@
 #include "fcgi/port_row.h"
 #include "fcgi/preview_socket.h"
 #include "fcgi/sandbox_row.h"
+#include "store/node_port.h"
 
 #define LIST_JSON_MAX (8U * MIB)
 
@@ -104,14 +105,33 @@ enum err port_expose(struct request *rq, struct errinfo *e)
 	return r == ERR_NONE ? port_open_row(&l, &in, &p, "port.expose", e) : r;
 }
 
+static void port_put_hits(struct json_out *o, uint16_t port,
+			  const struct node_port_list *hits)
+{
+	struct node_port none = {.port = port};
+	const struct node_port *h = &none;
+
+	for (size_t i = 0; i < hits->n; i++)
+		if (hits->rows[i].port == port)
+			h = &hits->rows[i];
+	json_out_int(o, "requests", (int64_t)h->requests);
+	json_out_int(o, "bytesIn", (int64_t)h->bytes_in);
+	json_out_int(o, "bytesOut", (int64_t)h->bytes_out);
+	json_out_int(o, "upstreamErrors", (int64_t)h->errors);
+	if (h->last_ms > 0)
+		json_out_time(o, "lastHitAt", h->last_ms);
+}
+
 /* A port, and in it those that follow with other names of it. */
 static size_t port_put(const struct request *rq, struct json_out *o,
-		       const struct ctl_port *rows, size_t n)
+		       const struct ctl_port *rows, size_t n,
+		       const struct node_port_list *hits)
 {
 	size_t i = 1;
 
 	json_out_object(o, NULL);
 	port_row_put(rq, o, rows);
+	port_put_hits(o, rows->port, hits);
 	json_out_array(o, "names");
 	for (; i < n && rows[i].port == rows->port; i++) {
 		json_out_object(o, NULL);
@@ -126,18 +146,21 @@ static size_t port_put(const struct request *rq, struct json_out *o,
 enum err port_list(struct request *rq, struct errinfo *e)
 {
 	OWN(ctl_port_list_free) struct ctl_port_list l = {0};
+	OWN(node_port_list_free) struct node_port_list hits = {0};
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(LIST_JSON_MAX);
 	enum err r = link_find(rq, e);
 
 	if (r == ERR_NONE)
 		r = ctl_port_list(rq->store, rq->auth.tenant, rq->sandbox.id,
 				  &l, e);
+	if (r == ERR_NONE)
+		r = node_port_list(rq->store, rq->sandbox.id, &hits, e);
 	if (r != ERR_NONE)
 		return r;
 	json_out_object(&o, NULL);
 	json_out_array(&o, "ports");
 	for (size_t i = 0; i < l.n;)
-		i += port_put(rq, &o, &l.rows[i], l.n - i);
+		i += port_put(rq, &o, &l.rows[i], l.n - i, &hits);
 	json_out_end(&o);
 	json_out_end(&o);
 	return answer_json(rq, 200, &o, e);

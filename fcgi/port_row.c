@@ -6,6 +6,7 @@
 #include "fcgi/port_row.h"
 #include "fcgi/preview_socket.h"
 #include "fcgi/until.h"
+#include "store/node_port.h"
 
 #define TTL_MAX_MS (INT64_C(365) * 86400 * 1000)
 
@@ -122,7 +123,10 @@ enum err port_row_remove(struct request *rq, uint16_t port, const char *alias,
 		return row_missing(rq, port, alias, e);
 	for (size_t i = 0; r == ERR_NONE && i < l.n; i++)
 		preview_socket_close(rq, &l.rows[i]);
-	return r;
+	/* The next one to be exposed there is another. */
+	return r == ERR_NONE && alias[0] == '\0'
+		   ? node_port_drop(rq->store, rq->sandbox.id, port, e)
+		   : r;
 }
 
 static bool row_over(const struct ctl_port *p)

@@ -55,6 +55,12 @@ bool preview_split(const char *key, uint16_t *port, id_sandbox_t id,
 
 /* ---- answers ---- */
 
+/* For nginx, which counts it for the port, and tells nobody. */
+static void preview_known(struct request *rq)
+{
+	answer_header(rq, "X-Warren-Port", "known");
+}
+
 /* A page for people; programs get the error's JSON. */
 static enum err preview_page(struct request *rq, int status, bool again,
 			     const char *text)
@@ -92,6 +98,7 @@ static enum err preview_silent(struct request *rq, const struct ctl_port *p,
 {
 	char text[64];
 
+	preview_known(rq);
 	snprintf(text, sizeof(text), "Nothing listens on port %u yet", p->port);
 	if (preview_access_page(rq))
 		return preview_page(rq, 503, true, text);
@@ -106,6 +113,7 @@ static enum err preview_broken(struct request *rq, const struct ctl_port *p,
 	static const char text[] =
 	    "The program behind this address gave no answer";
 
+	preview_known(rq);
 	if (preview_access_page(rq))
 		return preview_page(rq, 502, false, text);
 	json_out_int(err_http_context(rq), "port", p->port);
@@ -186,6 +194,7 @@ static enum err preview_refused(struct request *rq, struct errinfo *e)
 {
 	static const char text[] = "This preview is private: open it by a link";
 
+	preview_known(rq);
 	if (preview_access_page(rq))
 		return preview_page(rq, 401, false, text);
 	answer_header(rq, "WWW-Authenticate", "Bearer");

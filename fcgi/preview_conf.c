@@ -4,6 +4,10 @@
 #include "base/conf.h"
 #include "fcgi/preview_conf.h"
 
+#define RATE_MIN 1000UL
+#define RATE_MAX 1000000000000UL
+#define REQUESTS_MAX 1000000UL
+
 /* Those that the wire's clients expect to be refused. */
 static const struct preview_conf conf_default = {
     .reserved = {22, 3000},
@@ -36,6 +40,28 @@ static bool set_reserved(struct preview_conf *c, const char *value)
 	return true;
 }
 
+/* requestsPerSecond: nginx counts, as serve tells it; here it is checked. */
+static bool set_number(struct preview_conf *c, const char *key,
+		       const char *value, char wrong[CONF_WRONG_MAX])
+{
+	bool bytes = strcmp(key, "bytesPerSecond") == 0;
+	unsigned long min = bytes ? RATE_MIN : 1;
+	unsigned long max = bytes ? RATE_MAX : REQUESTS_MAX;
+	unsigned long n;
+
+	if (!bytes && strcmp(key, "requestsPerSecond") != 0)
+		return conf_wrong(wrong, "is no setting of previews");
+	if (strcmp(value, "0") == 0)
+		n = 0;
+	else if (!conf_number(value, min, max, &n))
+		return conf_wrong(
+		    wrong, "= \"%.40s\" is neither 0 nor from %lu to %lu",
+		    value, min, max);
+	if (bytes)
+		c->bytes_per_s = n;
+	return true;
+}
+
 static bool take(void *arg, const char *section, const char *key,
 		 const char *value, char wrong[CONF_WRONG_MAX])
 {
@@ -49,7 +75,7 @@ static bool take(void *arg, const char *section, const char *key,
 				  "= \"%.60s\" are no ports from 1 to 65535 "
 				  "with commas between, %d at most",
 				  value, PREVIEW_RESERVED_MAX);
-	return conf_wrong(wrong, "is no setting of previews");
+	return set_number(c, key, value, wrong);
 }
 
 enum err preview_conf_read(const char *data_dir, struct preview_conf *out,

@@ -14,6 +14,8 @@ struct preview_conf {
 	/* reservedPorts = 22, 3000: those that no tenant may expose. */
 	uint16_t reserved[PREVIEW_RESERVED_MAX];
 	size_t nreserved;
+	/* bytesPerSecond = N: of one port by one of its names; 0: no bound. */
+	uint64_t bytes_per_s;
 	bool closed; /* all are: the file could not be read */
 };
 

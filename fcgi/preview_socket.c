@@ -158,6 +158,8 @@ enum err preview_socket_open(struct link *l, const struct ctl_port *p,
 	preview_socket_key(p, key);
 	wire_u16(&b, p->port);
 	wire_str(&b, key);
+	if (l->rq->worker->preview.bytes_per_s > 0)
+		wire_u64(&b, l->rq->worker->preview.bytes_per_s);
 	r = link_call_fds(l, KM_PORT_OPEN, &b, &fd, 1, NULL, e);
 	if (r != ERR_NONE && preview_socket_name(l->rq, p, &a))
 		unlink(a.sun_path);

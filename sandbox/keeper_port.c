@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/keeper_port.h"
@@ -15,7 +16,9 @@
 #define PORTS_MAX 128
 #define LINKS_MAX 1024
 #define COPY_BYTES 65536
+#define RATE_MAX (UINT64_C(1) << 40)
 #define TURN_COPIES 16 /* then others have their turn */
+#define DRY_MS 20      /* how long one that moved too much says nothing */
 
 /* One direction of a connection; bytes wait here only while the other side
  * is slow. */
@@ -45,6 +48,10 @@ struct port {
 	struct loop_watch listen;
 	struct link *links;
 	int nlinks;
+	uint64_t rate;  /* bytes a second; 0: no bound */
+	int64_t credit; /* bytes that it may move; below 0: it moved more */
+	int64_t credit_ms;
+	struct loop_timer dry; /* armed: nothing is read */
 	struct port *next;
 };
 
@@ -99,14 +106,45 @@ static int flow_send(struct flow *f, int to)
 	return 0;
 }
 
-/* Copy from one socket to the other until one of them blocks. */
-static int flow_copy(struct flow *f, int from, int to)
+static void on_dry(void *arg);
+
+/* ${p} may read more. A second's worth may come at once. */
+static bool port_may(struct port *p)
+{
+	int64_t now, rate = (int64_t)p->rate;
+
+	if (p->rate == 0)
+		return true;
+	if (p->dry.armed)
+		return false;
+	now = clock_mono_ms();
+	if (now - p->credit_ms >= 1000)
+		p->credit += rate;
+	else
+		p->credit += (now - p->credit_ms) * rate / 1000;
+	if (p->credit > rate)
+		p->credit = rate;
+	p->credit_ms = now;
+	if (p->credit <= 0)
+		loop_timer_set(&p->keeper->loop, &p->dry, now + DRY_MS, on_dry,
+			       p);
+	return p->credit > 0;
+}
+
+/*
+ * Copy from one socket to the other until one of them blocks, or ${p}, if not
+ * NULL, has moved what it may.
+ */
+static int flow_copy(struct port *p, struct flow *f, int from, int to)
 {
 	static char data[COPY_BYTES]; /* one loop, no threads */
 
 	for (int i = 0; i < TURN_COPIES && !f->eof && f->len == 0; i++) {
-		ssize_t n = recv(from, data, sizeof(data), MSG_DONTWAIT), m;
+		ssize_t n, m;
 
+		if (p != NULL && !port_may(p))
+			return 0;
+		n = recv(from, data, sizeof(data), MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -115,6 +153,8 @@ static int flow_copy(struct flow *f, int from, int to)
 			f->eof = true;
 			return flow_send(f, to);
 		}
+		if (p != NULL && p->rate > 0)
+			p->credit -= n;
 		m = send(to, data, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (m < 0 && errno != EAGAIN && errno != EINTR)
 			return -1;
@@ -134,13 +174,14 @@ static int flow_copy(struct flow *f, int from, int to)
 static void link_watch(struct link *l)
 {
 	struct loop *loop = &l->port->keeper->loop;
+	bool dry = l->port->dry.armed;
 	uint32_t c = 0, s = 0;
 
-	if (!l->up.eof && l->up.len == 0)
+	if (!l->up.eof && l->up.len == 0 && !dry)
 		c |= EPOLLIN;
 	if (l->down.len > 0)
 		c |= EPOLLOUT;
-	if (!l->down.eof && l->down.len == 0)
+	if (!l->down.eof && l->down.len == 0 && !dry)
 		s |= EPOLLIN;
 	if (l->up.len > 0)
 		s |= EPOLLOUT;
@@ -148,17 +189,28 @@ static void link_watch(struct link *l)
 	loop_mod(loop, &l->server, s);
 }
 
-static void link_move(struct link *l)
+/* ${p}: its port, or NULL to move what is there whatever it may. */
+static void link_move(struct link *l, struct port *p)
 {
 	int c = l->client.fd, s = l->server.fd;
 
-	if (flow_send(&l->up, s) < 0 || flow_copy(&l->up, c, s) < 0 ||
-	    flow_send(&l->down, c) < 0 || flow_copy(&l->down, s, c) < 0 ||
+	if (flow_send(&l->up, s) < 0 || flow_copy(p, &l->up, c, s) < 0 ||
+	    flow_send(&l->down, c) < 0 || flow_copy(p, &l->down, s, c) < 0 ||
 	    (l->up.shut && l->down.shut)) {
 		link_free(l);
 		return;
 	}
 	link_watch(l);
+}
+
+/* Some time has passed: all are looked at again. */
+static void on_dry(void *arg)
+{
+	struct port *p = arg;
+
+	for (struct link *l = p->links; l != NULL; l = l->next)
+		if (!l->connecting)
+			link_watch(l);
 }
 
 static void on_client(void *arg, uint32_t events)
@@ -168,12 +220,13 @@ static void on_client(void *arg, uint32_t events)
 	if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
 		/* Nobody takes an answer; and this would be told for ever. */
 		if (!l->connecting && flow_send(&l->up, l->server.fd) == 0)
-			(void)!flow_copy(&l->up, l->client.fd, l->server.fd);
+			(void)!flow_copy(NULL, &l->up, l->client.fd,
+					 l->server.fd);
 		link_free(l);
 		return;
 	}
 	if (!l->connecting)
-		link_move(l);
+		link_move(l, l->port);
 }
 
 /* It has said all and hears nothing: what waits for the client is left. */
@@ -182,7 +235,7 @@ static void server_gone(struct link *l)
 	close_watch(l->port->keeper, &l->server);
 	free(l->up.data);
 	l->up = (struct flow){.eof = true, .shut = true};
-	link_move(l);
+	link_move(l, NULL);
 }
 
 static int link_connect(struct link *l, bool v6);
@@ -199,14 +252,16 @@ static void on_server(void *arg, uint32_t events)
 		return;
 	}
 	if (!l->connecting) {
-		link_move(l);
+		/* A hang-up is told until it was read, dry or not. */
+		link_move(l, (events & (EPOLLERR | EPOLLHUP)) != 0 ? NULL
+								   : l->port);
 		return;
 	}
 	if (getsockopt(l->server.fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
 		err = errno;
 	if (err == 0) {
 		l->connecting = false;
-		link_move(l);
+		link_move(l, l->port);
 		return;
 	}
 	close_watch(l->port->keeper, &l->server);
@@ -288,20 +343,21 @@ bool port_close(struct keeper *k, const char *key)
 	while (p->links != NULL)
 		link_free(p->links);
 	close_watch(k, &p->listen);
+	loop_timer_del(&k->loop, &p->dry);
 	free(p);
 	return true;
 }
 
-enum err port_open(struct keeper *k, uint16_t port, const char *key, int fd,
+enum err port_open(struct keeper *k, const struct port_spec *spec, int fd,
 		   struct errinfo *e)
 {
 	OWN(own_fd) int listen_fd = fd;
 	struct port *p, **last = &k->ports;
 	int n = 0;
 
-	if (!id_text_ok(key))
-		return err_set(e, ERR_ARG, 0, "key");
-	port_close(k, key);
+	if (!id_text_ok(spec->key) || spec->rate > RATE_MAX)
+		return err_set(e, ERR_ARG, 0, "key or rate");
+	port_close(k, spec->key);
 	for (; *last != NULL; last = &(*last)->next)
 		n++;
 	if (n >= PORTS_MAX)
@@ -310,8 +366,11 @@ enum err port_open(struct keeper *k, uint16_t port, const char *key, int fd,
 	if (p == NULL)
 		return err_set(e, ERR_NOMEM, 0, "port");
 	p->keeper = k;
-	p->number = port;
-	snprintf(p->key, sizeof(p->key), "%s", key);
+	p->number = spec->number;
+	p->rate = spec->rate;
+	p->credit_ms = clock_mono_ms();
+	p->credit = (int64_t)spec->rate;
+	snprintf(p->key, sizeof(p->key), "%s", spec->key);
 	if (loop_add(&k->loop, &p->listen, listen_fd, EPOLLIN, on_listen, p,
 		     e) != ERR_NONE) {
 		free(p);

@@ -353,15 +353,18 @@ static bool do_forget(struct client *c, struct wire_msg *msg)
 static bool do_port_open(struct client *c, struct wire_msg *msg)
 {
 	struct wire_in in = wire_in(msg);
-	uint16_t port = wire_in_u16(&in);
-	const char *key = wire_in_str(&in);
+	struct port_spec spec = {.number = wire_in_u16(&in)};
 	struct errinfo e;
 	int fd;
 
-	if (!wire_in_done(&in) || msg->nfds != 1 || port == 0 || key[0] == 0)
+	spec.key = wire_in_str(&in);
+	if (in.p < in.end)
+		spec.rate = wire_in_u64(&in);
+	if (!wire_in_done(&in) || msg->nfds != 1 || spec.number == 0 ||
+	    spec.key[0] == 0)
 		return false;
 	fd = STEAL_FD(msg->fds[0]);
-	request_answer(c, msg, port_open(c->keeper, port, key, fd, &e), &e);
+	request_answer(c, msg, port_open(c->keeper, &spec, fd, &e), &e);
 	return true;
 }
 

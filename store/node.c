@@ -200,6 +200,9 @@ enum err node_forget(struct store_conn *c, const char *sandbox,
 		r = node_row_do(c, STMT_RETRY_FORGET, sandbox, NULL, NULL, e);
 	if (r == ERR_NONE)
 		r = node_row_do(c, STMT_DENIAL_FORGET, sandbox, NULL, NULL, e);
+	if (r == ERR_NONE)
+		r = node_row_do(c, STMT_PORT_HITS_FORGET, sandbox, NULL, NULL,
+				e);
 	return r == ERR_NONE ? tx_commit(&t, e) : r;
 }
 

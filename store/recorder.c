@@ -51,8 +51,8 @@ enum err recorder_open(const struct recorder_conf *conf, struct recorder **r,
 	if (n == NULL)
 		return err_set(e, ERR_NOMEM, 0, "recorder");
 	n->conf = *conf;
-	n->inotify = n->signals = -1;
-	n->inotify_watch.fd = n->signals_watch.fd = -1;
+	n->inotify = n->signals = n->hits = -1;
+	n->inotify_watch.fd = n->signals_watch.fd = n->hits_watch.fd = -1;
 	n->loop.epfd = -1;
 	err = loop_open(&n->loop, e);
 	if (err == ERR_NONE)
@@ -63,6 +63,8 @@ enum err recorder_open(const struct recorder_conf *conf, struct recorder **r,
 		err = recorder_find_open(n, e);
 	if (err != ERR_NONE)
 		return err;
+	if (recorder_hits_open(n, e) != ERR_NONE)
+		log_err("requests of previews are not counted", e);
 	recorder_tidy_begin(n);
 	*r = STEAL(n);
 	return ERR_NONE;
@@ -147,6 +149,7 @@ void recorder_close(struct recorder **r)
 	store_close(&(*r)->store);
 	loop_del(&(*r)->loop, &(*r)->inotify_watch);
 	loop_del(&(*r)->loop, &(*r)->signals_watch);
+	recorder_hits_close(*r);
 	own_fd(&(*r)->inotify);
 	own_fd(&(*r)->signals);
 	loop_close(&(*r)->loop);

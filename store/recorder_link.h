@@ -87,6 +87,8 @@ struct recorder {
 	struct loop_watch inotify_watch;
 	int signals;
 	struct loop_watch signals_watch;
+	int hits; /* what nginx counted for previews */
+	struct loop_watch hits_watch;
 	struct rec_group *group;
 	struct rec_exec *dirty; /* that have something in the group */
 	struct loop_timer group_timer;
@@ -147,6 +149,13 @@ void recorder_commit(struct recorder *r);
 
 /** recorder_broken(r, e): The store failed: drop all, try again soon. */
 void recorder_broken(struct recorder *r, const struct errinfo *e);
+
+/* ---- recorder_hits.c ---- */
+
+/** recorder_hits_open(r, e): Take what nginx counts. Errors: ERR_IO, ERR_ARG;
+ * recorder_hits_close() in any case. */
+FALLIBLE enum err recorder_hits_open(struct recorder *r, struct errinfo *e);
+void recorder_hits_close(struct recorder *r);
 
 /* ---- recorder_tidy.c ---- */
 

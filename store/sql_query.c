@@ -25,10 +25,10 @@ static const struct {
 
 /* Tables that may be read, by a view or directly; all others may not. */
 static const char *const sql_tables[] = {
-    "tenants",    "api_keys",     "sandboxes",     "ports",
-    "audit",      "plans",        "tenant_limits", "denials",
-    "executions", "processes",    "contexts",      "logs",
-    "chunks",     "sandbox_logs", "sessions",      "backups"};
+    "tenants",  "api_keys",      "sandboxes", "ports",        "audit",
+    "plans",    "tenant_limits", "denials",   "executions",   "processes",
+    "contexts", "logs",          "chunks",    "sandbox_logs", "sessions",
+    "backups",  "port_hits"};
 
 #define TABLES (sizeof(sql_tables) / sizeof(sql_tables[0]))
 

@@ -602,8 +602,14 @@ export interface ExposedPort {
 	keepHost: boolean;
 	waitMs: number;
 	expiresAt?: string;
-	/** Of getExposedPorts(): by namePort(). */
+	/* Of getExposedPorts(): by namePort(), and what it was asked for. */
 	names?: ExposedPort[];
+	requests?: number;
+	bytesIn?: number;
+	bytesOut?: number;
+	/** No program listened, or it gave no answer. */
+	upstreamErrors?: number;
+	lastHitAt?: string;
 }
 
 /* The sandbox */

@@ -79,10 +79,31 @@ listen_lines() {
 	done
 }
 
+# preview_setting KEY: a number above 0 of [preview] in D/warren.ini, or
+# nothing. What is wrong there is said by check_conf.
+preview_setting() {
+	[[ -e $data/warren.ini ]] || return 0
+	awk -F '[ \t]*[=:][ \t]*' -v key="$1" '
+		/^[ \t]*\[/ { inside = /^[ \t]*\[preview\]/ }
+		{ sub(/[ \t]+(;.*)?$/, "", $2) }
+		inside && $1 ~ "^[ \t]*" key "$" { n = $2 }
+		END { if (n ~ /^[1-9][0-9]*$/ && length(n) < 8) print n }
+		' "$data/warren.ini"
+}
+
 # render TEMPLATE: with the values of this data directory.
 render() {
-	local text
+	local text rate zone= limit=
+	rate=$(preview_setting requestsPerSecond)
+	if [[ -n $rate ]]; then
+		zone="limit_req_zone \$warren_pv_name zone=warren_pv:10m"
+		zone+=" rate=${rate}r/s;"
+		limit="limit_req zone=warren_pv burst=$rate nodelay;"
+		limit+=" limit_req_status 429;"
+	fi
 	text=$(<"$1")
+	text=${text//@PREVIEW_ZONE@/"$zone"}
+	text=${text//@PREVIEW_LIMIT@/"$limit"}
 	text=${text//@DATA@/"$data"}
 	text=${text//@RUN@/"$run"}
 	text=${text//@DOMAIN@/"$domain"}

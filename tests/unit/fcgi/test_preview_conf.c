@@ -86,6 +86,9 @@ static void what_is_wrong_is_named_and_changes_nothing(void **state)
 	    "reservedPorts = ,",       "reservedPorts = 80,,81",
 	    "reservedPorts = 0x50",    "reservedPorts = 8.0",
 	    "reservedPorts = 1000000", "reserved = 80",
+	    "bytesPerSecond = 999",    "bytesPerSecond = 10M",
+	    "bytesPerSecond = ",       "requestsPerSecond = 1000001",
+	    "requestsPerSecond = 0.5", "requestsPerSecond = -1",
 	};
 	struct place *p = *state;
 
@@ -96,9 +99,25 @@ static void what_is_wrong_is_named_and_changes_nothing(void **state)
 		snprintf(ini, sizeof(ini), "[preview]\n%s\n", wrong[i]);
 		if (conf(p, ini) != ERR_ARG)
 			fail_msg("taken: %s", wrong[i]);
-		assert_non_null(strstr(p->e.text, "[preview] reserved"));
+		assert_non_null(strstr(p->e.text, "line 2: [preview] "));
 		assert_int_equal(p->c.nreserved, 7);
 	}
+}
+
+static void limits_are_off_unless_they_are_set(void **state)
+{
+	struct place *p = *state;
+
+	assert_int_equal(conf(p, "[preview]\n"), ERR_NONE);
+	assert_int_equal(p->c.bytes_per_s, 0);
+	assert_int_equal(conf(p, "[preview]\nbytesPerSecond = 5000000\n"
+				 "requestsPerSecond = 50\n"),
+			 ERR_NONE);
+	assert_int_equal(p->c.bytes_per_s, 5000000);
+	assert_int_equal(conf(p, "[preview]\nbytesPerSecond = 0\n"
+				 "requestsPerSecond = 0\n"),
+			 ERR_NONE);
+	assert_int_equal(p->c.bytes_per_s, 0);
 }
 
 static void closed_means_that_every_port_is_reserved(void **state)
@@ -118,6 +137,7 @@ int main(void)
 	    TEST(without_a_section_two_ports_are_reserved),
 	    TEST(a_list_of_ports_takes_the_place_of_those),
 	    TEST(what_is_wrong_is_named_and_changes_nothing),
+	    TEST(limits_are_off_unless_they_are_set),
 	    cmocka_unit_test(closed_means_that_every_port_is_reserved),
 	};
 

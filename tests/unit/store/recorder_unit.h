@@ -48,6 +48,9 @@ PLAYED int bench_setup(void **state)
 	snprintf(path, sizeof(path), "%s/keepers", b->run);
 	if (mkdir(b->run, 0700) != 0 || mkdir(path, 0700) != 0)
 		return -1;
+	snprintf(path, sizeof(path), "%s/preview", b->run);
+	if (mkdir(path, 0700) != 0)
+		return -1;
 	b->conf.data_dir = b->u->dir;
 	b->conf.run_dir = b->run;
 	b->conf.settle_ms = 50;

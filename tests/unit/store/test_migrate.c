@@ -35,6 +35,8 @@ static const char *const released[][2] = {
      "45eca9fa21a1ef750d4979b0edc788e727fbe7fd4615153699fae2d8e0c1effc"},
     {"node_0005_terminals",
      "59f62a39562c224ed43b7ae20f20ed0cd6f740b4f9d44cbc3fe28b1bf32aff84"},
+    {"node_0006_port_hits",
+     "ae230a517bcfa2f39aa21b8896ceac44832c483575abeb9032ba36604679cd89"},
 };
 
 #define RELEASED (sizeof(released) / sizeof(released[0]))

@@ -199,7 +199,7 @@ static void every_column_was_decided_on(void **state)
 		+ 10 + 15,      /* file_links, backups */
 	    16 + 20 + 18        /* executions, processes, contexts */
 		+ 6 + 6         /* sessions, idempotency (not to be read) */
-		+ 6,            /* denials */
+		+ 6 + 7,        /* denials, port_hits */
 	    13 + 5 + 2 + 2,     /* logs, chunks, sandbox_logs, tenant_logs */
 	};
 
