@@ -25,16 +25,34 @@ void port_row_url(const struct request *rq, const struct ctl_port *p,
 	out->failed = out->failed || !buf_ok(&host);
 }
 
+/* By path, on a port of its own, of the host that was asked for this. */
+static void row_path_url(const struct request *rq, const struct ctl_port *p,
+			 struct buf *out)
+{
+	const char *host = route_header(rq, "SERVER_NAME");
+	char key[PREVIEW_KEY_MAX];
+
+	preview_socket_key(p, key);
+	buf_addf(out, "http%s://%s:%u/p/%s/", route_tls(rq) ? "s" : "",
+		 host != NULL ? host : rq->worker->domain,
+		 rq->worker->preview.path_port, key);
+}
+
 void port_row_put(const struct request *rq, struct json_out *o,
 		  const struct ctl_port *p)
 {
 	const char *name = p->alias[0] != '\0' ? p->alias : p->name;
 	OWN(buf_free) struct buf url = BUF_INIT(1024);
+	OWN(buf_free) struct buf path_url = BUF_INIT(1024);
 
 	port_row_url(rq, p, &url);
-	if (!buf_ok(&url))
-		o->b.failed = true;
 	json_out_text(o, "url", buf_str(&url));
+	if (rq->worker->preview.path_port > 0) {
+		row_path_url(rq, p, &path_url);
+		json_out_text(o, "pathUrl", buf_str(&path_url));
+	}
+	if (!buf_ok(&url) || !buf_ok(&path_url))
+		o->b.failed = true;
 	json_out_int(o, "port", p->port);
 	if (name[0] != '\0')
 		json_out_text(o, "name", name);

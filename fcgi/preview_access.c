@@ -171,12 +171,21 @@ static bool access_is_get(const struct request *rq)
 	       (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
 }
 
+/* By path it is one origin with others: a cookie would be theirs, too. */
+static bool access_cookies(const struct request *rq)
+{
+	const char *prefix = route_header(rq, "WARREN_PREVIEW_PREFIX");
+
+	return prefix == NULL || prefix[0] == '\0';
+}
+
 static enum err access_query(struct request *rq, const struct ctl_port *p,
 			     struct preview_guest *out, struct errinfo *e)
 {
 	OWN(ctl_link_free) struct ctl_link l = {.path = NULL};
 	char token[CTL_LINK_LEN + 1];
-	bool page = preview_access_page(rq) && access_is_get(rq);
+	bool page = preview_access_page(rq) && access_is_get(rq) &&
+		    access_cookies(rq);
 	enum err r;
 
 	if (!route_query(rq, PREVIEW_QUERY, token, sizeof(token)))
@@ -195,7 +204,8 @@ static enum err access_token(struct request *rq, const struct ctl_port *p,
 	char cookie[CTL_LINK_LEN + 1];
 	enum err r;
 
-	if (header == NULL && !access_cookie(rq, cookie, sizeof(cookie)))
+	if (header == NULL &&
+	    (!access_cookies(rq) || !access_cookie(rq, cookie, sizeof(cookie))))
 		return access_denied(e);
 	r = access_link(rq, header != NULL ? header : cookie, p, &l, out, e);
 	if (r == ERR_NONE && strcmp(l.method, PREVIEW_VIEW) != 0)

@@ -4,10 +4,6 @@
 #include "base/conf.h"
 #include "fcgi/preview_conf.h"
 
-#define RATE_MIN 1000UL
-#define RATE_MAX 1000000000000UL
-#define REQUESTS_MAX 1000000UL
-
 /* Those that the wire's clients expect to be refused. */
 static const struct preview_conf conf_default = {
     .reserved = {22, 3000},
@@ -40,25 +36,37 @@ static bool set_reserved(struct preview_conf *c, const char *value)
 	return true;
 }
 
-/* requestsPerSecond: nginx counts, as serve tells it; here it is checked. */
+/* What nginx goes by, as serve tells it, is here but checked. */
+static const struct setting {
+	const char *key;
+	unsigned long min, max; /* or 0 */
+} settings[] = {
+    {"bytesPerSecond", 1000, 1000000000000UL},
+    {"requestsPerSecond", 1, 1000000},
+    {"idleSeconds", 1, 86400},
+    {"pathPort", 1, UINT16_MAX},
+};
+
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
 static bool set_number(struct preview_conf *c, const char *key,
 		       const char *value, char wrong[CONF_WRONG_MAX])
 {
-	bool bytes = strcmp(key, "bytesPerSecond") == 0;
-	unsigned long min = bytes ? RATE_MIN : 1;
-	unsigned long max = bytes ? RATE_MAX : REQUESTS_MAX;
-	unsigned long n;
+	const struct setting *s = settings;
+	unsigned long n = 0;
 
-	if (!bytes && strcmp(key, "requestsPerSecond") != 0)
+	while (s < settings + SETTINGS && strcmp(s->key, key) != 0)
+		s++;
+	if (s == settings + SETTINGS)
 		return conf_wrong(wrong, "is no setting of previews");
-	if (strcmp(value, "0") == 0)
-		n = 0;
-	else if (!conf_number(value, min, max, &n))
+	if (strcmp(value, "0") != 0 && !conf_number(value, s->min, s->max, &n))
 		return conf_wrong(
 		    wrong, "= \"%.40s\" is neither 0 nor from %lu to %lu",
-		    value, min, max);
-	if (bytes)
+		    value, s->min, s->max);
+	if (strcmp(key, "bytesPerSecond") == 0)
 		c->bytes_per_s = n;
+	if (strcmp(key, "pathPort") == 0)
+		c->path_port = (uint16_t)n;
 	return true;
 }
 

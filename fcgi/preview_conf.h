@@ -16,6 +16,8 @@ struct preview_conf {
 	size_t nreserved;
 	/* bytesPerSecond = N: of one port by one of its names; 0: no bound. */
 	uint64_t bytes_per_s;
+	/* pathPort = N: also by path, on that port; 0: not. */
+	uint16_t path_port;
 	bool closed; /* all are: the file could not be read */
 };
 

@@ -595,6 +595,8 @@ export interface GitCommitResult extends GitHead {
 
 export interface ExposedPort {
 	url: string;
+	/** By path, where the operator has switched that on. */
+	pathUrl?: string;
 	port: number;
 	name?: string;
 	token: string;

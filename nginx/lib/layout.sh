@@ -60,9 +60,9 @@ layout_make() {
 	nginx_render
 }
 
-# listen_lines [default_server]: for all the addresses that are wanted.
+# listen_lines PORT [default_server]: for all the addresses that are wanted.
 listen_lines() {
-	local address addresses=()
+	local address addresses=() port=$1
 	if [[ -n $bind ]]; then
 		[[ $bind == *:* ]] && addresses=("[$bind]:") ||
 			addresses=("$bind:")
@@ -75,7 +75,7 @@ listen_lines() {
 		[[ ! -e /proc/net/if_inet6 ]] || addresses+=('[::]:')
 	fi
 	for address in "${addresses[@]}"; do
-		printf 'listen %s%s%s; ' "$address" "$port" "${1:+ $1}"
+		printf 'listen %s%s%s; ' "$address" "$port" "${2:+ $2}"
 	done
 }
 
@@ -93,7 +93,18 @@ preview_setting() {
 
 # render TEMPLATE: with the values of this data directory.
 render() {
-	local text rate zone= limit=
+	local text idle path rate zone= limit= server=
+	idle=$(preview_setting idleSeconds)
+	path=$(preview_setting pathPort)
+	if [[ -n $path ]]; then
+		[[ $path != "$port" ]] ||
+			fail "pathPort in $data/warren.ini must be another" \
+				"port than --port: previews would be the" \
+				"API's own origin"
+		server="server { $(listen_lines "$path")"
+		server+="include \"$data/nginx/error.conf\"; "
+		server+="include \"$data/nginx/preview_path.conf\"; }"
+	fi
 	rate=$(preview_setting requestsPerSecond)
 	if [[ -n $rate ]]; then
 		zone="limit_req_zone \$warren_pv_name zone=warren_pv:10m"
@@ -102,14 +113,16 @@ render() {
 		limit+=" limit_req_status 429;"
 	fi
 	text=$(<"$1")
+	text=${text//@PATH_SERVER@/"$server"}
+	text=${text//@PREVIEW_IDLE@/"${idle:-3600}s"}
 	text=${text//@PREVIEW_ZONE@/"$zone"}
 	text=${text//@PREVIEW_LIMIT@/"$limit"}
 	text=${text//@DATA@/"$data"}
 	text=${text//@RUN@/"$run"}
 	text=${text//@DOMAIN@/"$domain"}
 	text=${text//@DOMAIN_RE@/"${domain//./\\.}"}
-	text=${text//@LISTEN@/"$(listen_lines)"}
-	text=${text//@LISTEN_DEFAULT@/"$(listen_lines default_server)"}
+	text=${text//@LISTEN@/"$(listen_lines "$port")"}
+	text=${text//@LISTEN_DEFAULT@/"$(listen_lines "$port" default_server)"}
 	printf '%s\n' "$text"
 }
 

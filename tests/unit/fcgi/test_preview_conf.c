@@ -89,6 +89,7 @@ static void what_is_wrong_is_named_and_changes_nothing(void **state)
 	    "bytesPerSecond = 999",    "bytesPerSecond = 10M",
 	    "bytesPerSecond = ",       "requestsPerSecond = 1000001",
 	    "requestsPerSecond = 0.5", "requestsPerSecond = -1",
+	    "pathPort = 65536",        "idleSeconds = 1h",
 	};
 	struct place *p = *state;
 
@@ -110,10 +111,14 @@ static void limits_are_off_unless_they_are_set(void **state)
 
 	assert_int_equal(conf(p, "[preview]\n"), ERR_NONE);
 	assert_int_equal(p->c.bytes_per_s, 0);
-	assert_int_equal(conf(p, "[preview]\nbytesPerSecond = 5000000\n"
+	assert_int_equal(p->c.path_port, 0);
+	assert_int_equal(conf(p, "[preview]\npathPort = 8081\n"
+				 "idleSeconds = 60\n"
+				 "bytesPerSecond = 5000000\n"
 				 "requestsPerSecond = 50\n"),
 			 ERR_NONE);
 	assert_int_equal(p->c.bytes_per_s, 5000000);
+	assert_int_equal(p->c.path_port, 8081);
 	assert_int_equal(conf(p, "[preview]\nbytesPerSecond = 0\n"
 				 "requestsPerSecond = 0\n"),
 			 ERR_NONE);
