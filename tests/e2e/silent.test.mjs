@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { useStack } from './stack.mjs';
+import { connect } from './lib/ws.mjs';
+import { fetchRaw, guest, open, pause, useStack } from './stack.mjs';
 
 const stack = useStack();
 const SILENT_S = 24; /* heartbeats come every 15 s */
@@ -62,6 +63,23 @@ test('what is silent for long is served on',
 					{ for: 'log', log: { text: 'done' } });
 				assert.equal(status, 200);
 				assert.equal(json.line, 'done');
+			}),
+			t.test('a WebSocket and events of a preview', async () => {
+				await sandbox.writeFile('/workspace/app.js',
+					await guest('app.js'));
+				const app = await sandbox.startProcess('node app.js 8100');
+				await app.waitForLog('app listens', 20_000);
+				const { url } = await sandbox.exposePort(8100);
+				const socket = await connect(url);
+				const events = (await open(new URL('/events', url)))[
+					Symbol.asyncIterator]();
+				assert.match(`${(await events.next()).value}`, /first/);
+				await pause(SILENT_S * 1000);
+				socket.send('still');
+				assert.equal(await socket.next(), 'still');
+				socket.close();
+				await fetchRaw(new URL('/release', url));
+				assert.match(`${(await events.next()).value}`, /second/);
 			}),
 			t.test('code that computes', async () => {
 				const events = eventsOf(await stack.call('POST',

@@ -5,6 +5,7 @@ const crypto = require('node:crypto');
 const http = require('node:http');
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+const meeting = [];
 let waiting = [];
 
 const routes = {
@@ -46,6 +47,48 @@ const routes = {
 		response.setHeader('X-Accel-Redirect', '/v1/sandboxes');
 		response.end('my own body');
 	},
+	/** Its own, which looks like a proxy's. */
+	'/bad-gateway'(request, response) {
+		response.writeHead(502, { 'Content-Type': 'text/html' });
+		response.end('<h1>my own gateway</h1>');
+	},
+	/** Answers once ?n= of these are here. */
+	'/meet'(request, response) {
+		const n = Number(new URL(request.url, 'http://x')
+			.searchParams.get('n'));
+
+		meeting.push(response);
+		if (meeting.length === n)
+			meeting.splice(0).forEach((one) => one.end(`${n} met`));
+	},
+	/** SHA-256 of what is sent, and how much it was. */
+	async '/digest'(request, response) {
+		const hash = crypto.createHash('sha256');
+		let bytes = 0;
+
+		for await (const chunk of request) {
+			hash.update(chunk);
+			bytes += chunk.length;
+		}
+		response.end(`${bytes} ${hash.digest('hex')}`);
+	},
+	/** ?n= bytes that no compression makes less, the same each time. */
+	async '/stream'(request, response) {
+		let left = Number(new URL(request.url, 'http://x')
+			.searchParams.get('n'));
+		const piece = crypto.createHash('shake256',
+			{ outputLength: 1 << 20 }).digest();
+
+		response.setHeader('Content-Length', left);
+		while (left > 0) {
+			const part = piece.subarray(0, Math.min(left, piece.length));
+
+			left -= part.length;
+			if (!response.write(part))
+				await new Promise((go) => response.once('drain', go));
+		}
+		response.end();
+	},
 	'/teapot'(request, response) {
 		response.writeHead(418, { 'X-App': 'yes' });
 		response.end('short and stout');
@@ -69,10 +112,15 @@ server.on('upgrade', (request, socket) => {
 		.update(request.headers['sec-websocket-key'] + GUID)
 		.digest('base64');
 	let rest = Buffer.alloc(0);
+	const host = Buffer.from(request.headers.host);
 
 	socket.write('HTTP/1.1 101 Switching Protocols\r\n' +
 		'Upgrade: websocket\r\nConnection: Upgrade\r\n' +
 		`Sec-WebSocket-Accept: ${accept}\r\n\r\n`);
+	/* There, which Host it was called by comes first. */
+	if (request.url === '/host')
+		socket.write(Buffer.concat(
+			[Buffer.from([0x81, host.length]), host]));
 	socket.on('error', () => {});
 	socket.on('data', (chunk) => {
 		rest = Buffer.concat([rest, chunk]);
