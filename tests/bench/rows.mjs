@@ -7,14 +7,11 @@
  * that takes long is measured in each ${every}th round only. Long, as
  * a row is a class of twenty lines and most share the few before them.
  */
-import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync,
-	writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync }
+	from 'node:fs';
 import path from 'node:path';
-import { promisify } from 'node:util';
 
-import { freePort } from '../e2e/lib/server.mjs';
 import { timed, until } from '../e2e/lib/wait.mjs';
 import { Connection } from './connection.mjs';
 import { fileFloor, IpykernelFloor, PythonFloor, SpawnFloor, WatchFloor }
@@ -624,64 +621,55 @@ const makeHistory = (files) => `git init -q --bare -b main large.git &&
 	python3 git_history.py ${files / 10} ${files} |
 	git -C large.git fast-import --quiet --done`;
 
-/** The same repository, served in the sandbox and outside. */
+/**
+ * By us and by the git program, both in the sandbox and from a server there.
+ * What is cloned stays until a new sandbox takes over: for minutes after many
+ * files were deleted, ext4 without a journal makes new ones slowly.
+ */
 class Clone extends Warm {
 	static label = 'git clone, 2,000 files in 200 commits';
-	static floorLabel = 'git clone outside';
+	static floorLabel = '`git clone` run in the sandbox';
 	static ratio = 1.3;
 	static files = 2000;
+	static room = 20; /* clones by each */
+	static url = 'http://127.0.0.1:8123/large.git';
 
 	async open() {
-		const make = makeHistory(this.constructor.files);
-
 		await super.open();
+		this.made = { ours: 0, floor: 0 };
 		for (const url of [HISTORY, GIT_SERVER])
 			await this.sandbox.write(`/workspace/git/${
 				path.basename(url.pathname)}`, readFileSync(url, 'utf8'));
-		await this.sandbox.exec(`cd /workspace/git && ${make}`);
+		await this.sandbox.exec(`cd /workspace/git && ${
+			makeHistory(this.constructor.files)}`);
 		await this.sandbox.start('cd git && exec node git_server.js 8123');
-		this.dir = path.join(this.bench.dir,
-			`git${this.constructor.files}`);
-		mkdirSync(this.dir, { recursive: true });
-		for (const url of [HISTORY, GIT_SERVER])
-			copyFileSync(url, path.join(this.dir,
-				path.basename(url.pathname)));
-		execFileSync('sh', ['-c', make], { cwd: this.dir });
-		this.port = await freePort();
-		this.server = spawn('node', ['git_server.js', String(this.port)],
-			{ cwd: this.dir, stdio: ['ignore', 'pipe', 'inherit'] });
-		await once(this.server.stdout, 'data');
 		await until(30_000, 'the server inside', () =>
-			this.ours().catch(() => undefined));
+			this.clone().catch(() => undefined));
+	}
+
+	clone() {
+		return msOf(() => this.sandbox.checkout(this.constructor.url,
+			`/workspace/ours${this.made.ours++}`));
 	}
 
 	async ours() {
-		const ms = await msOf(() => this.sandbox.checkout(
-			'http://127.0.0.1:8123/large.git', '/workspace/clone'));
-
-		await this.sandbox.exec('rm -rf /workspace/clone');
-		return ms;
+		if (this.made.ours > this.constructor.room) {
+			await this.close();
+			await this.open();
+		}
+		return this.clone();
 	}
 
-	async floor() {
-		const clone = path.join(this.dir, 'clone');
-		const ms = await msOf(() => promisify(execFile)('git',
-			['clone', '-q', `http://127.0.0.1:${this.port}/large.git`,
-				clone]));
-
-		rmSync(clone, { recursive: true });
-		return ms;
-	}
-
-	async close() {
-		this.server.kill();
-		await super.close();
+	floor() {
+		return msOf(() => this.sandbox.exec(`git clone -q ${
+			this.constructor.url} /workspace/floor${this.made.floor++}`));
 	}
 }
 
 class CloneLarge extends Clone {
 	static label = 'git clone, 20,000 files in 2,000 commits';
 	static files = 20000;
+	static room = 3;
 	static every = ROUNDS_OF_LARGE;
 }
 
