@@ -7,7 +7,9 @@
  * There is no journal: a host that crashes leaves images that are not clean.
  * Those are repaired by e2fsck before they are mounted again; what a program
  * had synced is there then. A journal would cost each sandbox 4 MiB and every
- * write twice.
+ * write twice. What it costs to have none: for some minutes ext4 gives no inode
+ * that was freed to a new file, and looks at each of them for every new one.
+ * After 3,000 deletions a file took 0.7 ms to make, beside 0.03 before.
  */
 #ifndef SANDBOX_DISK_IMAGE_H
 #define SANDBOX_DISK_IMAGE_H
