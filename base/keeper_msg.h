@@ -44,7 +44,8 @@
  *           -> OK | REFUSED
  *  PORT_CLOSE  str key: stop listening, cut its connections -> OK | REFUSED
  *  SUBSCRIBE   (recorder) -> ITEM for each execution there is and each that
- *           comes later, with SUBSCRIBE's tag; the recorder ATTACHes to each
+ *           comes later, a moment after it began, with SUBSCRIBE's tag; the
+ *           recorder ATTACHes to each
  *  ACK      str id, u64 seq: committed up to seq; no answer
  *  PING     -> OK
  *  USAGE    -> USAGE_IS

@@ -82,7 +82,10 @@ struct exec {
 	bool in_eof;
 	bool paused; /* pipes are not read until a reader has caught up */
 	int64_t paused_ms;
-	bool given_up; /* the recorder is not waited for any more */
+	bool given_up;       /* the recorder is not waited for any more */
+	bool unheard;        /* the recorder is not told of it yet, */
+	int64_t announce_ms; /* and is so at this time */
+	bool late;           /* … was told as the sandbox ended */
 	uint64_t timeout_ms;
 	uint32_t grace_ms;
 	uint64_t output_max;     /* with KF_OUTPUT_MAX */
@@ -141,6 +144,7 @@ struct keeper {
 	struct client *clients;
 	int nrecorders;
 	int64_t recorder_until_ms; /* monotonic: so long one may be away */
+	struct loop_timer announce;
 	struct port *ports;
 	struct session *sessions;
 	struct loop_timer sweep;

@@ -79,16 +79,23 @@ static void client_flush(struct client *c)
 		 c->tx.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
+/* It goes with the next flush. */
+static void client_put(struct client *c, uint16_t type, uint32_t tag,
+		       const struct buf *payload)
+{
+	if (c->broken ||
+	    wire_tx_put(&c->tx, type, tag, payload, NULL) == ERR_NONE)
+		return;
+	c->broken = true;
+	shutdown(c->watch.fd, SHUT_RDWR);
+}
+
 void client_say(struct client *c, uint16_t type, uint32_t tag,
 		const struct buf *payload)
 {
-	if (c == NULL || c->broken)
+	if (c == NULL)
 		return;
-	if (wire_tx_put(&c->tx, type, tag, payload, NULL) != ERR_NONE) {
-		c->broken = true;
-		shutdown(c->watch.fd, SHUT_RDWR);
-		return;
-	}
+	client_put(c, type, tag, payload);
 	client_flush(c);
 }
 
@@ -272,7 +279,14 @@ void client_announce(struct exec *x)
 	keeper_put_item(&b, &item);
 	for (struct client *c = x->keeper->clients; c != NULL; c = c->next)
 		if (c->subscribed)
-			client_say(c, KM_ITEM, c->subscribe_tag, &b);
+			client_put(c, KM_ITEM, c->subscribe_tag, &b);
+}
+
+void client_announced(struct keeper *k)
+{
+	for (struct client *c = k->clients; c != NULL; c = c->next)
+		if (c->subscribed)
+			client_flush(c);
 }
 
 bool client_flush_all(struct keeper *k)

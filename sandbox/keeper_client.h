@@ -49,8 +49,10 @@ struct attach *client_attach(struct client *c, struct exec *x, uint32_t tag,
 /** client_wake(x): Send what is new of ${x} to those attached to it. */
 void client_wake(struct exec *x);
 
-/** client_announce(x): Tell subscribers of a new execution. */
+/** client_announce(x): Tell subscribers of an execution, by the next
+ * client_announced(k). */
 void client_announce(struct exec *x);
+void client_announced(struct keeper *k);
 
 /** client_detach_all(x): Nobody is attached to ${x} any more. */
 void client_detach_all(struct exec *x);

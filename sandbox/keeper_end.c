@@ -258,7 +258,7 @@ void exec_spawned(struct exec *x, uint32_t pid)
 	x->starter = NULL;
 	client_wake(x);
 	if (x->kind != EXEC_FS)
-		client_announce(x);
+		exec_announce(x);
 	if (x->kill_reason != END_NONE) {
 		enum end_reason reason = x->kill_reason;
 

@@ -20,6 +20,7 @@
 
 #define RING_BYTES_MAX (64U << 20)
 #define STALL_MS 10000
+#define ANNOUNCE_MS 25
 #define TRIM_BYTES (1U << 20)
 #define DRAIN_READS 128 /* 8 MiB: more is a survivor's, not the program's */
 
@@ -242,6 +243,77 @@ uint32_t exec_kill_strays(struct keeper *k)
 	return n;
 }
 
+/* ---- what the recorder hears of ---- */
+
+static void announce_now(struct exec *x)
+{
+	x->unheard = false;
+	client_announce(x);
+}
+
+void exec_announce_all(struct keeper *k)
+{
+	loop_timer_del(&k->loop, &k->announce);
+	for (struct exec *x = k->execs; x != NULL; x = x->next)
+		if (x->unheard) {
+			announce_now(x);
+			x->late = true;
+		}
+	client_announced(k);
+}
+
+bool exec_late(const struct keeper *k)
+{
+	for (const struct exec *x = k->execs; x != NULL; x = x->next)
+		if (x->late && k->nrecorders > 0)
+			return true;
+	return false;
+}
+
+static void on_announce(void *arg);
+
+static void announce_at(struct keeper *k, int64_t at_ms)
+{
+	loop_timer_set(&k->loop, &k->announce, at_ms, on_announce, k);
+}
+
+/* What has ended, too, so that many short ones are heard of together. */
+static void on_announce(void *arg)
+{
+	struct keeper *k = arg;
+	int64_t now = clock_mono_ms(), next = CLOCK_NEVER;
+
+	for (struct exec *x = k->execs; x != NULL; x = x->next) {
+		int64_t at = x->announce_ms;
+
+		if (!x->unheard)
+			continue;
+		if (x->state == EXEC_ENDED || at <= now)
+			announce_now(x);
+		else if (next == CLOCK_NEVER || at < next)
+			next = at;
+	}
+	client_announced(k);
+	if (next != CLOCK_NEVER)
+		announce_at(k, next);
+}
+
+void exec_announce(struct exec *x)
+{
+	struct keeper *k = x->keeper;
+
+	x->unheard = true;
+	/* Of one that ended, the ITEM does not say how much it printed. */
+	if (x->kind == EXEC_GIT) {
+		announce_now(x);
+		client_announced(k);
+		return;
+	}
+	x->announce_ms = clock_mono_ms() + ANNOUNCE_MS;
+	if (!k->announce.armed)
+		announce_at(k, x->announce_ms);
+}
+
 /* ---- output ---- */
 
 /*
@@ -274,6 +346,10 @@ void exec_event(struct exec *x, enum event_kind kind, const void *data,
 		return;
 	}
 	client_wake(x);
+	if (x->unheard && x->ring.bytes > x->ring.max_bytes / 4) {
+		announce_now(x);
+		client_announced(x->keeper);
+	}
 	exec_pause_check(x);
 }
 

@@ -36,6 +36,17 @@ FALLIBLE enum err exec_start(struct keeper *k, const struct keeper_start *s,
 void exec_event(struct exec *x, enum event_kind kind, const void *data,
 		size_t len);
 
+/**
+ * exec_announce(x): The recorder hears of ${x}, which runs now; soon, but not
+ * at once: what it does to hear and to store would take the processor from the
+ * program and from those who wait for it. Until then the ring holds all.
+ * exec_announce_all(k): now, of all.
+ * exec_late(k): Of some the recorder heard that late and has not asked yet.
+ */
+void exec_announce(struct exec *x);
+void exec_announce_all(struct keeper *k);
+bool exec_late(const struct keeper *k);
+
 /** exec_recorded(x, seq): The recorder has committed up to ${seq}. */
 void exec_recorded(struct exec *x, uint64_t seq);
 

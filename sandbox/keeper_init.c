@@ -33,7 +33,7 @@ static void on_goodbye(void *arg)
 	struct keeper *k = arg;
 	int64_t now = clock_mono_ms();
 
-	if (client_flush_all(k) || now >= k->goodbye_ms)
+	if ((client_flush_all(k) && !exec_late(k)) || now >= k->goodbye_ms)
 		loop_stop(&k->loop);
 	else
 		loop_timer_set(&k->loop, &k->sweep, now + GOODBYE_STEP_MS,
@@ -49,6 +49,7 @@ void keeper_gone(struct keeper *k, const char *why)
 	loop_del(&k->loop, &k->init);
 	loop_del(&k->loop, &k->init_end);
 	loop_del(&k->loop, &k->listen);
+	exec_announce_all(k);
 	for (struct exec *x = k->execs; x != NULL; x = x->next)
 		exec_gone(x); /* frees none while gone is set */
 	k->goodbye_ms = clock_mono_ms() + GOODBYE_MS;

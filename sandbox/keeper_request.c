@@ -179,7 +179,7 @@ static bool do_run(struct client *c, struct wire_msg *msg)
 	x->starter = NULL;
 	wire_u32(&b, 0);
 	client_say(c, KM_STARTED, msg->tag, &b);
-	client_announce(x);
+	exec_announce(x);
 	kernel_run(kernel, x);
 	return true;
 }
@@ -208,6 +208,7 @@ static bool do_attach(struct client *c, struct wire_msg *msg)
 	}
 	a->follow = follow != KEEPER_REPLAY;
 	a->owner = follow == KEEPER_FOLLOW_OWNER;
+	x->late = x->late && !c->subscribed;
 	wire_u64(&b, x->ring.first);
 	wire_u64(&b, x->ring.next);
 	wire_u8(&b, x->state == EXEC_ENDED);
