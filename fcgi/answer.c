@@ -253,20 +253,41 @@ void answer_begin(struct request *rq, int status, const char *type,
 		answer_put(rq, b.data, b.len);
 }
 
-enum err answer_json(struct request *rq, int status, const struct json_out *o,
-		     struct errinfo *e)
+enum err answer_json_parts(struct request *rq, int status,
+			   const struct json_out *o,
+			   const struct answer_part *parts, size_t n,
+			   struct errinfo *e)
 {
+	size_t len = o->b.len, from = 0;
+	bool ok = json_out_ok(o);
 	enum err r;
 
-	if (!json_out_ok(o))
+	for (size_t i = 0; i < n; i++) {
+		ok = ok && buf_ok(parts[i].b);
+		len += parts[i].b->len;
+	}
+	if (!ok)
 		return err_set(e, ERR_NOMEM, 0, "answer");
 	r = share_wait(rq, rq->held_bytes + o->b.len, e);
 	if (r != ERR_NONE)
 		return r;
-	answer_begin(rq, status, "application/json", (int64_t)o->b.len);
-	if (rq->method != METHOD_HEAD)
-		answer_put(rq, buf_str(&o->b), o->b.len);
+	answer_begin(rq, status, "application/json", (int64_t)len);
+	if (rq->method == METHOD_HEAD)
+		return ERR_NONE;
+	for (size_t i = 0; i < n; i++) {
+		must(parts[i].at >= from && parts[i].at <= o->b.len);
+		answer_put(rq, o->b.data + from, parts[i].at - from);
+		answer_put(rq, buf_str(parts[i].b), parts[i].b->len);
+		from = parts[i].at;
+	}
+	answer_put(rq, buf_str(&o->b) + from, o->b.len - from);
 	return ERR_NONE;
+}
+
+enum err answer_json(struct request *rq, int status, const struct json_out *o,
+		     struct errinfo *e)
+{
+	return answer_json_parts(rq, status, o, NULL, 0, e);
 }
 
 void answer_empty(struct request *rq, int status)

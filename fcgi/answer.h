@@ -21,6 +21,21 @@ void answer_header(struct request *rq, const char *name, const char *fmt, ...)
 FALLIBLE enum err answer_json(struct request *rq, int status,
 			      const struct json_out *o, struct errinfo *e);
 
+/**
+ * answer_json_parts(rq, status, o, parts, n, e):
+ * The same, with the ${n} texts put into ${o} where they belong, in order: so
+ * what is large is not copied once more.
+ */
+struct answer_part {
+	size_t at;           /* byte of ${o} that it goes before */
+	const struct buf *b; /* as it is to be there */
+};
+
+FALLIBLE enum err answer_json_parts(struct request *rq, int status,
+				    const struct json_out *o,
+				    const struct answer_part *parts, size_t n,
+				    struct errinfo *e);
+
 /** answer_empty(rq, status): For 204, and HEAD. */
 void answer_empty(struct request *rq, int status);
 

@@ -8,6 +8,7 @@
 #include "fcgi/exec_hits.h"
 #include "fcgi/exec_tell.h"
 #include "fcgi/handle_process.h"
+#include "fcgi/json_part.h"
 #include "fcgi/pool.h"
 #include "fcgi/session.h"
 #include "fcgi/share.h"
@@ -16,15 +17,15 @@
 
 struct exec_output {
 	struct request *rq;
-	struct buf text[2]; /* stdout, stderr */
-	size_t room;        /* in the answer, for both */
-	bool over;          /* what there was no room for is counted */
+	struct json_part text[2]; /* stdout, stderr */
+	size_t room;              /* in the answer, for both */
+	bool over;                /* what there was no room for is counted */
 };
 
 static void exec_output_free(struct exec_output *o)
 {
-	buf_free(&o->text[0]);
-	buf_free(&o->text[1]);
+	json_part_free(&o->text[0]);
+	json_part_free(&o->text[1]);
 }
 
 /* All output is read, what fits is kept. */
@@ -32,28 +33,18 @@ static enum err exec_keep(void *ctx, const struct keeper_event *ev,
 			  struct errinfo *e)
 {
 	struct exec_output *o = ctx;
-	struct buf *b = &o->text[ev->kind == EVENT_ERR];
 	size_t n = ev->len < o->room ? ev->len : o->room;
 
 	(void)e;
-	if (!share_room(o->rq, 2 * o->rq->body_bytes + o->text[0].len +
-				   o->text[1].len + n))
+	if (n > 0 &&
+	    !share_room(o->rq, 2 * o->rq->body_bytes + o->text[0].b.len +
+				   o->text[1].b.len + 2 * n))
 		n = o->room = 0;
 	if (n < ev->len)
 		o->over = true;
 	o->room -= n;
-	b->max_bytes += n;
-	buf_add(b, ev->data, n);
+	json_part_add(&o->text[ev->kind == EVENT_ERR], ev->data, n);
 	return ERR_NONE;
-}
-
-static void exec_text(const struct exec_body *body, struct json_out *o,
-		      const char *key, const struct buf *b)
-{
-	if (body->base64)
-		json_out_base64(o, key, buf_str(b), b->len);
-	else
-		json_out_textn(o, key, buf_str(b), b->len);
 }
 
 /* What answers and terminal events have in common. */
@@ -71,27 +62,34 @@ static void exec_end_put(const struct exec_call *x, bool over,
 	exec_hits_put(o, &end->hits);
 }
 
+/* The terminal words of a program that ran out of time. */
+static void exec_timed_out(struct exec_call *x, struct exec_output *out)
+{
+	char text[64];
+
+	if (x->end.reason != END_TIMED_OUT)
+		return;
+	exec_tell_timed_out(x->body->timeout_ms, text, sizeof(text));
+	json_part_add(&out->text[1], text, strlen(text));
+}
+
 static enum err exec_answer(struct exec_call *x, struct exec_output *out,
 			    struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(ANSWER_MAX);
+	struct answer_part parts[2] = {{.b = &out->text[0].b},
+				       {.b = &out->text[1].b}};
 	struct keeper_end *end = &x->end;
 	int code = exec_exit_code(end->reason, end->exit_code);
 
-	if (end->reason == END_TIMED_OUT) {
-		char text[64];
-
-		exec_tell_timed_out(x->body->timeout_ms, text, sizeof(text));
-		out->text[1].max_bytes += sizeof(text);
-		buf_adds(&out->text[1], text);
-	}
-	if (!buf_ok(&out->text[0]) || !buf_ok(&out->text[1]))
-		return err_set(e, ERR_NOMEM, 0, "output");
+	exec_timed_out(x, out);
+	json_part_end(&out->text[0]);
+	json_part_end(&out->text[1]);
 	json_out_object(&o, NULL);
 	json_out_bool(&o, "success", code == 0);
 	json_out_int(&o, "exitCode", code);
-	exec_text(x->body, &o, "stdout", &out->text[0]);
-	exec_text(x->body, &o, "stderr", &out->text[1]);
+	parts[0].at = json_out_empty(&o, "stdout");
+	parts[1].at = json_out_empty(&o, "stderr");
 	json_out_text(&o, "command", x->body->command);
 	json_out_int(&o, "duration", end->duration_ms);
 	json_out_now(&o);
@@ -106,7 +104,7 @@ static enum err exec_answer(struct exec_call *x, struct exec_output *out,
 	exec_end_put(x, out->over, &o);
 	json_out_text(&o, "executionId", x->id);
 	json_out_end(&o);
-	return answer_json(x->rq, 200, &o, e);
+	return answer_json_parts(x->rq, 200, &o, parts, 2, e);
 }
 
 /* The keeper ended while the program ran. */
@@ -148,7 +146,8 @@ static enum err exec_await(struct exec_call *x, struct errinfo *e)
 	struct exec_output out = {
 	    .rq = x->rq,
 	    .room = (size_t)x->rq->sandbox.limits.of[LIMIT_OUTPUT],
-	    .text = {BUF_INIT(0), BUF_INIT(0)}};
+	    .text = {JSON_PART_INIT(ANSWER_MAX, x->body->base64),
+		     JSON_PART_INIT(ANSWER_MAX, x->body->base64)}};
 	const struct exec_ear ear = {.chunk = exec_keep, .ctx = &out};
 	enum err r = exec_call_hear(x, &ear, e);
 

@@ -128,6 +128,13 @@ void json_out_textn(struct json_out *o, const char *key, const char *p,
 	json_out_string(&o->b, p, n);
 }
 
+size_t json_out_empty(struct json_out *o, const char *key)
+{
+	json_out_key(o, key);
+	buf_adds(&o->b, "\"\"");
+	return o->b.len > 0 ? o->b.len - 1 : 0;
+}
+
 void json_out_base64(struct json_out *o, const char *key, const void *p,
 		     size_t n)
 {

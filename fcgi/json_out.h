@@ -46,6 +46,12 @@ void json_out_text(struct json_out *o, const char *key, const char *s);
 void json_out_textn(struct json_out *o, const char *key, const char *p,
 		    size_t n);
 
+/**
+ * json_out_empty(o, key): The text "". What is put between its quotes later
+ * goes before the byte that is returned. See answer_json_parts().
+ */
+size_t json_out_empty(struct json_out *o, const char *key);
+
 /** json_out_base64(o, key, p, n): The exact bytes, as base64 text. */
 void json_out_base64(struct json_out *o, const char *key, const void *p,
 		     size_t n);
