@@ -122,6 +122,15 @@ void body_end(struct request *rq)
 	FCGX_FreeStream(&rq->fcgi->err);
 }
 
+/* The next bytes to ask for, of ${length} (or -1), when ${have} are there: a
+ * small body takes little memory. */
+static size_t body_want(int64_t length, size_t have)
+{
+	if (length < 0 || (uint64_t)length >= have + BODY_STEP)
+		return BODY_STEP;
+	return (uint64_t)length > have ? (size_t)length - have : 1;
+}
+
 enum err body_all(struct request *rq, struct buf *out, struct errinfo *e)
 {
 	int64_t length = body_length(rq);
@@ -129,16 +138,16 @@ enum err body_all(struct request *rq, struct buf *out, struct errinfo *e)
 	/* Reserve at once what was announced, if it is allowed. */
 	if (length > 0 && length <= (int64_t)rq->route->body_max_bytes) {
 		bulk_take(out, (size_t)length);
-		(void)buf_space(out, (size_t)length + BODY_STEP);
+		(void)buf_space(out, (size_t)length + 1);
 	}
 	for (;;) {
-		size_t got = 0;
-		void *to = buf_space(out, BODY_STEP);
+		size_t got = 0, want = body_want(length, out->len);
+		void *to = buf_space(out, want);
 		enum err r;
 
 		if (to == NULL)
 			return err_set(e, ERR_NOMEM, 0, "body");
-		r = body_read(rq, to, BODY_STEP, &got, e);
+		r = body_read(rq, to, want, &got, e);
 		if (r != ERR_NONE)
 			return r;
 		if (got == 0)

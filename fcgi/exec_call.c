@@ -18,20 +18,26 @@ void exec_call_close(struct exec_call *x)
 
 /* ---- rows ---- */
 
-static enum err exec_call_add(struct exec_call *x, struct errinfo *e)
+static enum err exec_call_row(const struct exec_call *x, struct errinfo *e)
 {
-	struct request *rq = x->rq;
-	struct node_execution_new row = {.sandbox = rq->sandbox.id,
+	struct node_execution_new row = {.sandbox = x->rq->sandbox.id,
 					 .id = x->id,
 					 .kind = EXEC_CALL,
 					 .command = x->body->command,
 					 .cwd = exec_body_cwd(x->body)};
+
+	return node_execution_add(x->rq->store, &row, e);
+}
+
+static enum err exec_call_add(struct exec_call *x, struct errinfo *e)
+{
+	struct request *rq = x->rq;
 	enum err r;
 
 	memcpy(x->retry.row.made, x->id, sizeof(x->id));
 	r = retry_begin(rq, rq->sandbox.id, &x->retry, e);
 	if (r == ERR_NONE && x->retry.first)
-		return node_execution_add(rq->store, &row, e);
+		return exec_call_row(x, e);
 	memcpy(x->id, x->retry.row.made, sizeof(x->id));
 	return r;
 }
@@ -90,6 +96,36 @@ static enum err exec_call_open(struct exec_call *x, bool *open,
 
 /* ---- start ---- */
 
+static enum err exec_call_renew(struct exec_call *x, struct errinfo *e)
+{
+	struct store_conn *c = x->rq->store;
+	enum err r = node_begin(c, e);
+
+	if (r != ERR_NONE)
+		return r;
+	r = node_execution_remove(c, x->rq->sandbox.id, x->id, e);
+	if (r == ERR_NONE)
+		r = exec_call_row(x, e);
+	if (r == ERR_NONE)
+		return node_commit(c, e);
+	node_rollback(c);
+	return r;
+}
+
+/*
+ * The keeper that was asked while the row was stored may have ended, and all
+ * rows of its sandbox with it: in the new one this one begins.
+ */
+static enum err exec_call_sure(struct exec_call *x, struct errinfo *e)
+{
+	bool fresh = x->link.fresh;
+	enum err r = link_sure(&x->link, e);
+
+	if (r != ERR_NONE || x->link.fresh == fresh)
+		return r;
+	return exec_call_renew(x, e);
+}
+
 static enum err exec_call_start(struct exec_call *x, struct keeper_start *s,
 				struct errinfo *e)
 {
@@ -103,7 +139,9 @@ static enum err exec_call_start(struct exec_call *x, struct keeper_start *s,
 	x->taken_up = !open;
 	if (!open)
 		return ERR_NONE;
-	r = exec_body_start(&x->link, x->body, s, NULL, e);
+	r = exec_call_sure(x, e);
+	if (r == ERR_NONE)
+		r = exec_body_start(&x->link, x->body, s, NULL, e);
 	if (r == ERR_EXISTS) {
 		x->taken_up = true;
 		return ERR_NONE;
@@ -120,8 +158,11 @@ enum err exec_call_begin(struct exec_call *x, struct errinfo *e)
 				 .kind = EXEC_CALL,
 				 .flags = KF_ATTACH,
 				 .ring_bytes = EXEC_RING_BYTES};
-	enum err r = link_open(x->rq, LINK_CREATE, &x->link, e);
+	enum err r = link_open_early(x->rq, LINK_CREATE, &x->link, e);
 
+	/* In a session the keeper may be asked what its directory is. */
+	if (r == ERR_NONE && x->body->session_id[0] != '\0')
+		r = link_sure(&x->link, e);
 	if (r == ERR_NONE)
 		r = exec_body_launch(&x->link, x->body, &s, e);
 	if (r != ERR_NONE)

@@ -134,6 +134,73 @@ bool link_runs(const struct request *rq, const char *id)
 	return keeper_connect(rq->worker->run_dir, id, &fd, &e) == ERR_NONE;
 }
 
+/* ---- what a keeper answers ---- */
+
+/* A keeper that went away is the sandbox's end. */
+static enum err link_gone(enum err r, struct errinfo *e)
+{
+	if (r == ERR_PEER)
+		return err_set(e, ERR_GONE, e->sys, "keeper ended");
+	return r;
+}
+
+static int64_t link_deadline(const struct link *l)
+{
+	return l->patient ? CLOCK_NEVER : clock_mono_ms() + LINK_CALL_MS;
+}
+
+/* The next frame; whoever has to wait for it is none of the quick calls. */
+static enum err link_recv(struct link *l, int64_t deadline, struct wire_msg **m,
+			  struct errinfo *e)
+{
+	int watch = l->watch ? l->rq->client_fd : -1;
+	int64_t soon = clock_mono_ms() + SOON_MS;
+	enum err r = wire_recv(&l->rx, l->fd, watch,
+			       soon < deadline ? soon : deadline, m, e);
+
+	if (r != ERR_TIMEOUT || clock_left_ms(deadline) == 0)
+		return r;
+	r = pool_long(l->rq, e);
+	return r != ERR_NONE ? r
+			     : wire_recv(&l->rx, l->fd, watch, deadline, m, e);
+}
+
+static bool link_is_answer(uint16_t type)
+{
+	return type == KM_STARTED || type == KM_ATTACHED || type == KM_ITEM ||
+	       type == KM_OK || type == KM_FDS || type == KM_USAGE_IS ||
+	       type == KM_SESSION || type == KM_PORT_IS || type == KM_STRAYS ||
+	       type == KM_CALLS_ARE;
+}
+
+/* The answer to what was sent with ${tag}. */
+static enum err link_answer(struct link *l, uint32_t tag, int64_t deadline,
+			    struct wire_msg **msg, struct errinfo *e)
+{
+	struct wire_msg *m;
+
+	for (;;) {
+		enum err r = link_recv(l, deadline, &m, e);
+
+		if (r == ERR_GONE)
+			l->rq->broken = true;
+		if (r != ERR_NONE)
+			return link_gone(r, e);
+		if (m->tag == l->ping)
+			l->ping = 0;
+		/* Events of what was attached before may come between. */
+		if (m->tag == tag)
+			break;
+	}
+	if (m->type == KM_REFUSED)
+		return keeper_refused(m, e);
+	if (!link_is_answer(m->type))
+		return err_set(e, ERR_GONE, 0, "keeper's answer %u", m->type);
+	if (msg != NULL)
+		*msg = m;
+	return ERR_NONE;
+}
+
 /* ---- the way into it ---- */
 
 /* The row was deleted while its sandbox started: it must not go on. */
@@ -234,8 +301,8 @@ static enum err link_boot(struct request *rq, struct errinfo *e)
 }
 
 /*
- * A keeper that was killed a moment ago may still take a connection: see that
- * it answers. Errors: ERR_NOT_FOUND: there is none.
+ * A keeper that was killed a moment ago may still take a connection: it is
+ * asked whether it is there. Errors: ERR_NOT_FOUND: it is not.
  */
 static enum err link_connect(struct request *rq, struct link *l,
 			     struct errinfo *e)
@@ -248,8 +315,22 @@ static enum err link_connect(struct request *rq, struct link *l,
 	r = keeper_connect(rq->worker->run_dir, rq->sandbox.id, &l->fd, e);
 	if (r != ERR_NONE)
 		return r;
-	r = link_call(l, KM_PING, NULL, NULL, e);
-	if (r == ERR_GONE && !rq->broken)
+	l->ping = ++l->tag;
+	r = wire_send(l->fd, KM_PING, l->ping, NULL, link_deadline(l), e);
+	if (r == ERR_PEER)
+		return err_set(e, ERR_NOT_FOUND, 0, "keeper ended");
+	return r;
+}
+
+/* What link_connect() asked is answered. Errors: as there. */
+static enum err link_pinged(struct link *l, struct errinfo *e)
+{
+	enum err r;
+
+	if (l->ping == 0)
+		return ERR_NONE;
+	r = link_answer(l, l->ping, link_deadline(l), NULL, e);
+	if (r == ERR_GONE && !l->rq->broken)
 		return err_set(e, ERR_NOT_FOUND, 0, "keeper ended");
 	return r;
 }
@@ -270,39 +351,73 @@ static enum err link_used(struct request *rq, enum link_mode mode,
 	return ctl_sandbox_touch(rq->store, &rq->sandbox, e);
 }
 
-enum err link_open(struct request *rq, enum link_mode mode, struct link *l,
-		   struct errinfo *e)
+/* There is no keeper: one is started, if it may be. */
+static enum err link_new(struct request *rq, enum link_mode mode,
+			 struct link *l, struct errinfo *e)
 {
-	enum err r = mode == LINK_CREATE ? link_ensure(rq, e)
-					 : link_find(rq, e);
+	enum err r;
 
-	if (r != ERR_NONE)
-		return r;
-	r = link_connect(rq, l, e);
-	if (r == ERR_NONE)
-		return link_used(rq, mode, e);
-	if (r != ERR_NOT_FOUND)
-		return r;
 	if (mode == LINK_LIVE)
 		return err_set(e, ERR_GONE, 0, "sandbox does not run");
 	r = link_boot(rq, e);
 	if (r != ERR_NONE)
 		return r;
 	r = link_connect(rq, l, e);
+	if (r == ERR_NONE)
+		r = link_pinged(l, e);
 	if (r == ERR_NOT_FOUND)
 		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
 				     "The sandbox ended at its start");
-	if (r == ERR_NONE) {
+	l->sure = l->fresh = r == ERR_NONE;
+	if (l->sure) {
 		preview_socket_reopen(rq);
 		code_spare_started(rq);
 	}
 	return r;
 }
 
+enum err link_open_early(struct request *rq, enum link_mode mode,
+			 struct link *l, struct errinfo *e)
+{
+	enum err r = mode == LINK_CREATE ? link_ensure(rq, e)
+					 : link_find(rq, e);
+
+	if (r != ERR_NONE)
+		return r;
+	l->mode = mode;
+	r = link_connect(rq, l, e);
+	return r == ERR_NOT_FOUND ? link_new(rq, mode, l, e) : r;
+}
+
+enum err link_sure(struct link *l, struct errinfo *e)
+{
+	enum err r;
+
+	if (l->sure)
+		return ERR_NONE;
+	r = link_pinged(l, e);
+	if (r == ERR_NOT_FOUND)
+		r = link_new(l->rq, l->mode, l, e);
+	else if (r == ERR_NONE)
+		r = link_used(l->rq, l->mode, e);
+	l->sure = r == ERR_NONE;
+	return r;
+}
+
+enum err link_open(struct request *rq, enum link_mode mode, struct link *l,
+		   struct errinfo *e)
+{
+	enum err r = link_open_early(rq, mode, l, e);
+
+	return r == ERR_NONE ? link_sure(l, e) : r;
+}
+
 void link_close(struct link *l)
 {
 	own_fd(&l->fd);
 	wire_rx_free(&l->rx);
+	l->ping = 0;
+	l->sure = l->fresh = false;
 }
 
 void link_watch(struct link *l, bool on)
@@ -312,14 +427,6 @@ void link_watch(struct link *l, bool on)
 
 /* ---- calls ---- */
 
-/* A keeper that went away is the sandbox's end. */
-static enum err link_gone(enum err r, struct errinfo *e)
-{
-	if (r == ERR_PEER)
-		return err_set(e, ERR_GONE, e->sys, "keeper ended");
-	return r;
-}
-
 enum err link_call(struct link *l, enum keeper_msg type,
 		   const struct buf *payload, struct wire_msg **msg,
 		   struct errinfo *e)
@@ -327,60 +434,17 @@ enum err link_call(struct link *l, enum keeper_msg type,
 	return link_call_fds(l, type, payload, NULL, 0, msg, e);
 }
 
-/* The next frame; whoever has to wait for it is none of the quick calls. */
-static enum err link_recv(struct link *l, int64_t deadline, struct wire_msg **m,
-			  struct errinfo *e)
-{
-	int watch = l->watch ? l->rq->client_fd : -1;
-	int64_t soon = clock_mono_ms() + SOON_MS;
-	enum err r = wire_recv(&l->rx, l->fd, watch,
-			       soon < deadline ? soon : deadline, m, e);
-
-	if (r != ERR_TIMEOUT || clock_left_ms(deadline) == 0)
-		return r;
-	r = pool_long(l->rq, e);
-	return r != ERR_NONE ? r
-			     : wire_recv(&l->rx, l->fd, watch, deadline, m, e);
-}
-
-static bool link_is_answer(uint16_t type)
-{
-	return type == KM_STARTED || type == KM_ATTACHED || type == KM_ITEM ||
-	       type == KM_OK || type == KM_FDS || type == KM_USAGE_IS ||
-	       type == KM_SESSION || type == KM_PORT_IS || type == KM_STRAYS ||
-	       type == KM_CALLS_ARE;
-}
-
 enum err link_call_fds(struct link *l, enum keeper_msg type,
 		       const struct buf *payload, const int *fds, int nfds,
 		       struct wire_msg **msg, struct errinfo *e)
 {
-	int64_t deadline = l->patient ? CLOCK_NEVER
-				      : clock_mono_ms() + LINK_CALL_MS;
-	struct wire_msg *m;
+	int64_t deadline = link_deadline(l);
 	uint32_t tag = ++l->tag;
 	enum err r = wire_send_fds(l->fd, (uint16_t)type, tag, payload,
 				   (struct wire_fds){fds, nfds}, deadline, e);
 
-	if (r != ERR_NONE)
-		return link_gone(r, e);
-	for (;;) {
-		r = link_recv(l, deadline, &m, e);
-		if (r == ERR_GONE)
-			l->rq->broken = true;
-		if (r != ERR_NONE)
-			return link_gone(r, e);
-		/* Events of what was attached before may come between. */
-		if (m->tag == tag)
-			break;
-	}
-	if (m->type == KM_REFUSED)
-		return keeper_refused(m, e);
-	if (!link_is_answer(m->type))
-		return err_set(e, ERR_GONE, 0, "keeper's answer %u", m->type);
-	if (msg != NULL)
-		*msg = m;
-	return ERR_NONE;
+	return r == ERR_NONE ? link_answer(l, tag, deadline, msg, e)
+			     : link_gone(r, e);
 }
 
 enum err link_start(struct link *l, const struct keeper_start *s,

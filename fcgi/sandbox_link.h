@@ -33,6 +33,10 @@ struct link {
 	uint64_t first;
 	uint64_t next;
 	bool ended;
+	enum link_mode mode;
+	uint32_t ping;    /* the tag of the one that is not answered yet */
+	bool sure;        /* the keeper lives */
+	bool fresh;       /* it was started for this call */
 	int64_t since_ms; /* after link_list: the keeper lives since (unix) */
 };
 
@@ -80,6 +84,16 @@ FALLIBLE enum err link_ensure(struct request *rq, struct errinfo *e);
  */
 FALLIBLE enum err link_open(struct request *rq, enum link_mode mode,
 			    struct link *l, struct errinfo *e);
+
+/**
+ * link_open_early(rq, mode, l, e), link_sure(l, e):
+ * The two halves of link_open: between them the caller may do what takes time
+ * but no keeper, while the keeper is asked whether it lives. No other call on
+ * ${l} before the second. Errors: as link_open, of either.
+ */
+FALLIBLE enum err link_open_early(struct request *rq, enum link_mode mode,
+				  struct link *l, struct errinfo *e);
+FALLIBLE enum err link_sure(struct link *l, struct errinfo *e);
 
 /** link_close(l): Close; an execution with KF_KILL_ON_CLOSE is killed. */
 void link_close(struct link *l);

@@ -473,6 +473,36 @@ test('a keeper killed between calls is not noticed by the next', {
 	}
 });
 
+test('a call that was asked of a keeper that ends runs in the next one', {
+	timeout: 60_000, skip: notRoot,
+}, async (t) => {
+	if (stack.noOperator)
+		return t.skip(stack.noOperator);
+	const { sandbox } = await inSandbox(t);
+	const { id } = await sandbox.getInfo();
+	const state = async () => /running|ended/.exec(await stack.warren('sql',
+		`SELECT state FROM executions WHERE sandbox_id = '${id}' ` +
+		"AND command LIKE 'touch began;%'"))?.[0];
+	const [keeper] = keepersOf(id);
+
+	process.kill(keeper, 'SIGSTOP');
+	const call = sandbox.exec(
+		'touch began; until test -e go; do sleep 0.05; done; echo done',
+		{ sessionId: '__DISABLE_SESSION__' });
+	try {
+		/* While the keeper says nothing its row is stored. */
+		await until(10_000, 'the row', async () =>
+			await state() === 'running');
+	} finally {
+		process.kill(keeper, 'SIGKILL');
+	}
+	await until(20_000, 'the start', async () =>
+		(await sandbox.exists('/workspace/began')).exists);
+	assert.equal(await state(), 'running');
+	await sandbox.writeFile('/workspace/go', '');
+	assert.equal((await call).stdout, 'done\n');
+});
+
 test('deleting a sandbox ends its calls and frees its name', limit,
 	async (t) => {
 		const name = uniqueName();
