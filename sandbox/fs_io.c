@@ -1,9 +1,11 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -43,6 +45,15 @@ int fs_send(const void *p, size_t n)
 		n -= (size_t)r;
 	}
 	return 0;
+}
+
+int fs_fail_fd(struct fs_op *op, int fd, int sys)
+{
+	struct statfs s;
+
+	if (sys == EIO && fstatfs(fd, &s) == 0 && s.f_type == PROC_SUPER_MAGIC)
+		return fs_fail_as(op, FS_INVALID);
+	return fs_fail(op, sys);
 }
 
 int fs_send_head(struct fs_op *op)
@@ -106,7 +117,7 @@ static int put_all(struct fs_op *op, int fd, const char *p, size_t n, off_t *at)
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0)
-			return fs_fail(op, errno);
+			return fs_fail_fd(op, fd, errno);
 		if (r == 0)
 			return fs_fail(op, EIO);
 		p += r;
@@ -195,7 +206,7 @@ int fs_pour(struct fs_op *op, int from, int to)
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0)
-			return fs_fail(op, errno);
+			return fs_fail_fd(op, from, errno);
 		if (r == 0)
 			return 0;
 		if (put_all(op, to, data, (size_t)r, &none) < 0)

@@ -28,6 +28,12 @@ struct fs_op {
 /** fs_fail(op, sys): The failure of errno ${sys}. Returns -1. */
 int fs_fail(struct fs_op *op, int sys);
 
+/**
+ * fs_fail_fd(op, fd, sys): That of reading or writing ${fd}. Returns -1.
+ * A file of /proc answers EIO to what it does not do; no disk is broken then.
+ */
+int fs_fail_fd(struct fs_op *op, int fd, int sys);
+
 /** fs_fail_as(op, status): A failure of our own. Returns -1. */
 int fs_fail_as(struct fs_op *op, enum fs_status status);
 

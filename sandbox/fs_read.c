@@ -92,7 +92,7 @@ static int take_unsized(struct fs_op *op, int fd, char **out)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fs_fail(op, errno);
+			return fs_fail_fd(op, fd, errno);
 		if (n == 0)
 			break;
 		have += (size_t)n;

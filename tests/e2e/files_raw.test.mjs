@@ -331,7 +331,7 @@ test('only regular files: a pipe, a device, a socket are 4xx at once', limit,
 		await sandbox.exec('mkfifo p; python3 -c "import socket; ' +
 			'socket.socket(socket.AF_UNIX).bind(\'s\')"');
 		for (const path of ['p', 's', '/dev/zero', '/dev/null',
-			'/proc/self/fd/0'])
+			'/proc/self/fd/0', '/proc/self/mem'])
 			for (const answer of [await get(sandbox, path),
 				await put(sandbox, path, 'x')])
 				assert.ok(answer.status >= 400 &&
