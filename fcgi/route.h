@@ -106,6 +106,7 @@ struct request {
 	bool attach;     /* a link says that the file is a download */
 	bool is_long;    /* counted by pool_long() */
 	bool answering;  /* the answer's head has gone */
+	bool streams;    /* it is a stream of events */
 	bool broken;     /* the client cannot be written to any more */
 	int64_t came_us; /* monotonic: ready, begun, started */
 	int64_t begun_us;

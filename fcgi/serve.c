@@ -17,6 +17,7 @@
 #include "fcgi/pool.h"
 #include "fcgi/preview.h"
 #include "fcgi/share.h"
+#include "fcgi/sse.h"
 #include "fcgi/store_pool.h"
 
 void route_park(struct request *rq)
@@ -89,7 +90,9 @@ void route_serve(struct request *rq)
 	r = serve_call(rq, &e);
 	if (r != ERR_NONE)
 		err_http_answer(rq, r, &e);
-	else if (!rq->answering && !rq->broken)
+	else if (rq->answering)
+		sse_end(rq);
+	else if (!rq->broken)
 		log_line(LOG_ERROR, "%s: a handler did not answer", rq->id);
 	body_drain(rq);
 	serve_end(rq);

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/own.h"
@@ -19,6 +20,7 @@ enum err sse_begin(struct sse *s, struct request *rq, struct errinfo *e)
 	answer_begin(rq, 200, "text/event-stream", -1);
 	body_end(rq);
 	buf_free(&rq->headers);
+	rq->streams = true;
 	s->rq = rq;
 	s->beat_at_ms = clock_mono_ms() + SSE_BEAT_MS;
 	return answer_flush(rq, e);
@@ -62,6 +64,16 @@ enum err sse_beat(struct sse *s, struct errinfo *e)
 	s->beat_at_ms = clock_mono_ms() + SSE_BEAT_MS;
 	r = answer_write(s->rq, ": beat\n\n", 8, e);
 	return r == ERR_NONE ? answer_flush(s->rq, e) : r;
+}
+
+void sse_end(struct request *rq)
+{
+	struct errinfo e;
+
+	/* Who left is seen by who closes; the rest goes with the end. */
+	if (rq->streams &&
+	    answer_write(rq, SSE_LAST, strlen(SSE_LAST), &e) != ERR_NONE)
+		rq->broken = true;
 }
 
 enum err sse_after(struct request *rq, uint64_t *after, struct errinfo *e)

@@ -7,6 +7,9 @@
 
 #define SSE_BEAT_MS 15000
 
+/* Without it nginx cuts the connection: nginx/templates/api.conf.in. */
+#define SSE_LAST ": end\n\n"
+
 struct sse {
 	struct request *rq;
 	int64_t beat_at_ms; /* monotonic: when the next heartbeat is due */
@@ -26,6 +29,12 @@ FALLIBLE enum err sse_send(struct sse *s, uint64_t id, const struct json_out *o,
 
 /** sse_beat(s, e): A heartbeat if one is due. Errors: ERR_GONE. */
 FALLIBLE enum err sse_beat(struct sse *s, struct errinfo *e);
+
+/**
+ * sse_end(rq): Of every request that was served: if it is a stream, all of it
+ * was told.
+ */
+void sse_end(struct request *rq);
 
 /** sse_head(b, id): What goes before the data; after it an empty line. */
 void sse_head(struct buf *b, uint64_t id);

@@ -245,6 +245,7 @@ test('a stream whose worker was killed has no invented end', limit,
 		};
 		const read = async (response) => {
 			let text = '';
+			let broke = false;
 			try {
 				for await (const chunk of response) {
 					const frames = (text + chunk).split('\n\n');
@@ -252,8 +253,9 @@ test('a stream whose worker was killed has no invented end', limit,
 					frames.forEach(take);
 				}
 			} catch {
-				/* it broke, which is what is told */
+				broke = true;
 			}
+			return broke;
 		};
 		const ask = (method, path, body) => open(
 			stack.url + api(sandbox, path), {
@@ -273,7 +275,8 @@ test('a stream whose worker was killed has no invented end', limit,
 		await until(10_000, 'a 4', () =>
 			events.some(({ data }) => data?.includes('4')));
 		killWorkers('SIGKILL');
-		await reading;
+		/* It is no body that came to its end. */
+		assert.equal(await reading, true);
 		await until(10_000, 'an answer', async () =>
 			(await keyed(sandbox, 'write',
 				{ path: '/tmp/go', content: '' }, 'go')).status === 200);
@@ -290,7 +293,7 @@ test('a stream whose worker was killed has no invented end', limit,
 			response.resume();
 			return undefined;
 		});
-		await read(more);
+		assert.equal(await read(more), false);
 		assert.equal(events.filter(({ type }) => type === 'stdout')
 			.map(({ data }) => data).join(''),
 		'1\n2\n3\n4\n5\n6\n7\n8\n9\n');

@@ -133,7 +133,8 @@ test('a pattern cannot hang the service', limit, async (t) => {
 async function watched(sandbox, body) {
 	const answer = await stack.call('POST', api(sandbox, 'port-watch'), body);
 
-	return answer.text.split('\n\n').filter((frame) => frame !== '')
+	return answer.text.split('\n\n')
+		.filter((frame) => frame.startsWith('data: '))
 		.map((frame) => JSON.parse(frame.replace(/^data: /, '')));
 }
 
