@@ -49,6 +49,10 @@ struct link {
 #define LINK_START_MS 20000
 #define LINK_CALL_MS 10000
 
+/** link_no_sandbox(rq, name, e): It does not exist, or is another's: 404. */
+FALLIBLE enum err link_no_sandbox(struct request *rq, const char *name,
+				  struct errinfo *e);
+
 /**
  * link_find(rq, e):
  * Set rq->sandbox by {sandbox} of its path: a name or an id of this tenant.
