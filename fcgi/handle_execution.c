@@ -11,6 +11,7 @@
 #include "fcgi/exec_tell.h"
 #include "fcgi/exec_wait.h"
 #include "fcgi/follow.h"
+#include "fcgi/sandbox_link.h"
 #include "store/log_chunk.h"
 #include "store/node_execution.h"
 
@@ -173,24 +174,32 @@ enum err execution_kill(struct request *rq, struct errinfo *e)
 
 /* ---- events ---- */
 
+/* Nothing of it has an exit code: what happened instead, or NULL. */
+static const char *execution_error(const struct node_end *end)
+{
+	if (end->reason == END_SANDBOX_GONE)
+		return "The sandbox ended while it ran";
+	return end->exit_code < 0 ? "It was killed before it began" : NULL;
+}
+
 static enum err execution_end(struct exec_tell *t, const struct node_end *end,
 			      uint64_t seq, struct errinfo *e)
 {
 	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(64U * KIB);
-	bool gone = end->reason == END_SANDBOX_GONE;
+	const char *error = execution_error(end);
 	enum err r = exec_tell_rest(t, e);
 
 	if (r != ERR_NONE)
 		return r;
 	json_out_object(&o, NULL);
-	json_out_text(&o, "type", gone ? "error" : "complete");
-	if (gone)
-		json_out_text(&o, "error", "The sandbox ended while it ran");
+	json_out_text(&o, "type", error != NULL ? "error" : "complete");
+	if (error != NULL)
+		json_out_text(&o, "error", error);
 	else
 		json_out_int(&o, "exitCode",
 			     exec_exit_code(end->reason, end->exit_code));
 	json_out_text(&o, "reason", end_reason_name(end->reason));
-	if (!gone) {
+	if (error == NULL) {
 		json_out_int(&o, "durationMs", end->duration_ms);
 		json_out_int(&o, "stdoutBytes", (int64_t)end->stdout_bytes);
 		json_out_int(&o, "stderrBytes", (int64_t)end->stderr_bytes);
@@ -242,7 +251,11 @@ static enum err execution_idle(void *ctx, struct errinfo *e)
 	return sse_beat(&t->sse, e);
 }
 
-/* Until the recorder has stored the end of ${id}, if there is one to store. */
+/*
+ * Until the recorder has stored the end of ${id}, if there is one to store. A
+ * call that was killed while it waited for its turn has none, and its sandbox
+ * is there.
+ */
 static enum err execution_late_end(struct request *rq, const char *id,
 				   struct node_end *end, struct errinfo *e)
 {
@@ -262,7 +275,11 @@ static enum err execution_late_end(struct request *rq, const char *id,
 			break;
 		nanosleep(&step, NULL);
 	}
-	return r == ERR_NOT_FOUND ? ERR_NONE : r;
+	if (r != ERR_NONE && r != ERR_NOT_FOUND)
+		return r;
+	if (link_runs(rq, rq->sandbox.id))
+		*end = (struct node_end){.reason = END_KILLED, .exit_code = -1};
+	return ERR_NONE;
 }
 
 /*

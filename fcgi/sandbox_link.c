@@ -475,8 +475,8 @@ static enum err link_frame(const struct wire_msg *m, struct link_event *out,
 	case KM_REPLAYED:
 		out->got = LINK_REPLAYED;
 		return ERR_NONE;
-	case KM_REFUSED:
-		return keeper_refused(m, e);
+	case KM_REFUSED: /* the keeper forgot it before it began */
+		return err_set(e, ERR_PEER, 0, "it never began");
 	default:
 		return err_set(e, ERR_PEER, 0, "keeper's frame %u", m->type);
 	}

@@ -69,11 +69,9 @@ void exec_kill(struct exec *x, enum end_reason reason, uint32_t grace_ms)
 		return;
 	}
 	x->kill_reason = reason;
-	if (session_waits(x)) { /* it never began */
-		client_refuse(x->starter, x->starter_tag, ERR_STATE,
-			      x->session->ended ? "session" : "killed");
-		x->starter = NULL;
-		exec_free(x);
+	if (session_waits(x)) {
+		exec_never(x, ERR_STATE,
+			   x->session->ended ? "session" : "killed");
 		return;
 	}
 	if (x->state == EXEC_STARTING)
@@ -271,6 +269,16 @@ void exec_spawned(struct exec *x, uint32_t pid)
 	}
 }
 
+void exec_never(struct exec *x, enum err code, const char *what)
+{
+	client_refuse(x->starter, x->starter_tag, code, what);
+	for (struct attach *a = x->attaches; a != NULL; a = a->exec_next)
+		if (a->client != x->starter || a->tag != x->starter_tag)
+			client_refuse(a->client, a->tag, code, what);
+	x->starter = NULL;
+	exec_free(x);
+}
+
 /* It is not there, it is too much, or it is no such thing. */
 static enum err start_code(uint32_t sys)
 {
@@ -296,11 +304,7 @@ void exec_failed(struct exec *x, uint8_t step, uint32_t sys)
 	}
 	log_line(LOG_INFO, "start failed at step %u: %s", step,
 		 strerrordesc_np((int)sys));
-	client_refuse(x->starter, x->starter_tag, code, what);
-	for (struct attach *a = x->attaches; a != NULL; a = a->exec_next)
-		if (a->client != x->starter || a->tag != x->starter_tag)
-			client_refuse(a->client, a->tag, code, what);
-	exec_free(x);
+	exec_never(x, code, what);
 }
 
 void exec_exited(struct exec *x, bool signalled, uint32_t status, bool empty)

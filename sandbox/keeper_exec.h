@@ -87,6 +87,10 @@ void exec_finish(struct exec *x, const struct keeper_end *end);
 /** exec_gone(x): The sandbox ended under it. */
 void exec_gone(struct exec *x);
 
+/** exec_never(x, code, what): It does not begin: who started it and who follows
+ * it are told. ${x} is freed. */
+void exec_never(struct exec *x, enum err code, const char *what);
+
 /** exec_free(x): Out of the table; it must have ended or never started. */
 void exec_free(struct exec *x);
 

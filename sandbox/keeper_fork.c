@@ -44,7 +44,7 @@ void fork_told(struct exec *x, struct client *c, struct wire_msg *msg,
 		return;
 	}
 	if (pid == 0) {
-		exec_free(x);
+		exec_never(x, ERR_STATE, "not forked");
 		client_say(c, KM_OK, msg->tag, NULL);
 		return;
 	}

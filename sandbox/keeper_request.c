@@ -390,7 +390,7 @@ static bool do_subscribe(struct client *c, struct wire_msg *msg)
 	c->subscribed = true;
 	c->subscribe_tag = msg->tag;
 	for (struct exec *x = c->keeper->execs; x != NULL; x = x->next)
-		if (x->kind != EXEC_FS && x->state != EXEC_STARTING)
+		if (x->kind != EXEC_FS && x->spare == NULL)
 			say_item(c, msg->tag, x);
 	return msg->len == 0;
 }

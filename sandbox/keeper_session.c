@@ -342,9 +342,7 @@ static void start_next(struct session *s)
 			return;
 		log_err("next call of a session", &e);
 		s->call = NULL;
-		client_refuse(x->starter, x->starter_tag, e.code, e.text);
-		x->starter = NULL;
-		exec_free(x); /* leaves the session, too */
+		exec_never(x, e.code, e.text); /* leaves the session, too */
 		return;
 	}
 }

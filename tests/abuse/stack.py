@@ -215,11 +215,12 @@ class Ended:
 
 
 def put_start(id_, argv, kind=CALL, flags=ATTACH, *, timeout_ms=0,
-              grace_ms=0, ring=0, user='', cwd='', env=(), stdin=b''):
+              grace_ms=0, ring=0, user='', cwd='', env=(), stdin=b'',
+              session=''):
     return (text(id_) + struct.pack('<BIQIQ', kind, flags, timeout_ms,
                                     grace_ms, ring) +
             text(user) + text(cwd) + texts(argv) + texts(env) + text(stdin) +
-            text(''))
+            text(session))
 
 
 def get_event(payload):

@@ -7,6 +7,8 @@ import unittest
 import lone
 import stack
 
+STARTING, RUNNING = 1, 2
+
 
 def item_of(payload):
     """(id, state)"""
@@ -44,6 +46,13 @@ class Recorder(stack.Wire):
         tag = max(self.ids)
         self.send(stack.KM_ATTACH, tag, stack.text(id_) + bytes(8) + b'\1')
         return tag
+
+    def heard(self, tag):
+        """The type of the next frame of that tag."""
+        while True:
+            kind, of, _ = self.recv()
+            if of == tag:
+                return kind
 
     def follow(self, *ids):
         """Attach to all, commit what comes at once; what became of each."""
@@ -132,6 +141,38 @@ class KeeperRecorder(unittest.TestCase):
             self.assertEqual((ended.reason, ended.out),
                              ('sandbox_gone', b'out'))
         self.assertEqual(self.keeper.ended(), 0)
+
+    def waits(self, id_, session):
+        """A call that is behind another one of its session."""
+        wire = self.keeper.start(id_, session=session)
+        self.addCleanup(wire.sock.close)
+
+        def known():
+            with self.keeper.client() as other:
+                return other.ask(stack.KM_STATUS,
+                                 stack.text(id_))[0] == stack.ITEM
+
+        stack.until(10, 'it waits', known)
+        return wire
+
+    def test_what_waits_for_its_turn_is_told_to_one_that_comes(self):
+        self.running('first', session='s')
+        self.waits('second', 's')
+        self.assertEqual(self.recorder().snapshot(),
+                         {('first', RUNNING), ('second', STARTING)})
+
+    def test_who_follows_what_waits_hears_that_it_will_not_begin(self):
+        self.running('first', session='s')
+        starter = self.waits('second', 's')
+        recorder = self.recorder()
+        tag = recorder.attach('second')
+        self.assertEqual(recorder.heard(tag), stack.ATTACHED)
+        with self.keeper.client() as other:
+            self.assertEqual(other.ask(
+                stack.KM_KILL, stack.text('second') + b'\0\0\0\0\7')[0],
+                stack.OK)
+        self.assertEqual(recorder.heard(tag), stack.REFUSED)
+        self.assertEqual(starter.recv()[0], stack.REFUSED)
 
 
 if __name__ == '__main__':

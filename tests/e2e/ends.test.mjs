@@ -279,6 +279,42 @@ test('an execution is killed whole, and answers when it is gone', limit,
 		assert.equal((await stack.call('DELETE',
 			api(sandbox, 'executions/none'))).status, 404);
 	});
+test('who follows a call that is killed before its turn is told so', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const session = await sandbox.createSession({ id: 's' });
+		const path = api(sandbox, 'executions');
+		const first = session.exec('touch /tmp/begun; ' +
+			'until test -e /tmp/go; do sleep 0.05; done; echo done');
+
+		await until(10_000, 'the first', async () =>
+			(await sandbox.exists('/tmp/begun')).exists);
+		const second = post(sandbox, 'execute',
+			{ command: 'echo second', sessionId: 's' });
+		const { id } = await until(10_000, 'the second', async () =>
+			(await stack.call('GET', path)).json.executions
+				.find(({ command }) => command === 'echo second'));
+		const follower = await open(`${stack.url}${path}/${id}/events`,
+			{ headers: { Authorization: `Bearer ${stack.apiKey}` } });
+		let text = '';
+
+		follower.on('data', (chunk) => {
+			text += chunk;
+		});
+		const told = new Promise((resolve) => {
+			follower.on('close', resolve);
+		});
+		await stack.call('DELETE', `${path}/${id}`);
+		assert.ok((await second).status >= 400);
+		await within(20_000, 'the end', told);
+		const [end, ...more] = eventsIn(text);
+		assert.deepEqual(more, []);
+		assert.equal(end.type, 'error');
+		assert.equal(end.reason, 'killed');
+		await sandbox.writeFile('/tmp/go', '');
+		assert.equal((await first).stdout, 'done\n');
+	});
+
 
 test('a kill in the middle of a start reaches what is forked meanwhile',
 	limit, async (t) => {
