@@ -7,10 +7,10 @@
 #include "fcgi/answer.h"
 #include "fcgi/code_run.h"
 #include "fcgi/exec_hits.h"
+#include "fcgi/follow.h"
 #include "fcgi/pool.h"
 #include "fcgi/share.h"
 
-#define RUN_TICK_MS 1000
 #define RUN_EVENT_MAX (256U * MIB)
 
 enum run_stream { RUN_STDOUT, RUN_STDERR };
@@ -367,14 +367,16 @@ static enum err run_gone(struct code_run *run, struct errinfo *e)
 		    .kernel_lost = true},
 	};
 
-	log_line(LOG_WARN, "%s: run %s: %s: %s", run->rq->id, run->id,
-		 err_name(e->code), e->text);
+	log_line(LOG_WARN, "%s: run %s: its sandbox ended", run->rq->id,
+		 run->id);
 	return run_end(run, &ev, e);
 }
 
-static enum err run_event(struct code_run *run, const struct keeper_event *ev,
+static enum err run_event(void *ctx, const struct keeper_event *ev,
 			  struct errinfo *e)
 {
+	struct code_run *run = ctx;
+
 	switch (ev->kind) {
 	case EVENT_OUT:
 		return run_text(run, RUN_STDOUT, ev->data, ev->len, ev, e);
@@ -390,33 +392,35 @@ static enum err run_event(struct code_run *run, const struct keeper_event *ev,
 	return ERR_NONE;
 }
 
-static enum err run_step(struct code_run *run, struct link *l,
-			 struct errinfo *e)
+static enum err run_gap(void *ctx, uint64_t from, uint64_t to,
+			struct errinfo *e)
 {
-	int64_t tick = run->live ? run->sse.beat_at_ms
-				 : clock_mono_ms() + RUN_TICK_MS;
-	struct link_event got;
-	enum err r = link_next(l, tick, &got, e);
+	struct code_run *run = ctx;
 
-	if (r != ERR_NONE)
-		return link_client_gone(e) ? r : run_gone(run, e);
-	switch (got.got) {
-	case LINK_EVENT:
-		return run_event(run, &got.ev, e);
-	case LINK_GAP:
-		run->truncated = true;
-		return ERR_NONE;
-	case LINK_TICK:
-		return run->live ? sse_beat(&run->sse, e) : ERR_NONE;
-	case LINK_REPLAYED:
-		return ERR_NONE;
-	}
+	(void)from;
+	(void)to;
+	(void)e;
+	run->truncated = true;
 	return ERR_NONE;
+}
+
+static enum err run_idle(void *ctx, struct errinfo *e)
+{
+	struct code_run *run = ctx;
+
+	return run->live ? sse_beat(&run->sse, e) : ERR_NONE;
 }
 
 enum err code_run_follow(struct code_run *run, struct link *l,
 			 struct errinfo *e)
 {
+	struct follow f = {.rq = run->rq,
+			   .id = run->id,
+			   .live = true,
+			   .event = run_event,
+			   .gap = run_gap,
+			   .idle = run_idle,
+			   .ctx = run};
 	enum err r;
 
 	answer_header(run->rq, "X-Execution-Id", "%s", run->id);
@@ -425,7 +429,9 @@ enum err code_run_follow(struct code_run *run, struct link *l,
 	if (r != ERR_NONE && !run->rq->answering)
 		return r;
 	route_park(run->rq);
-	while (r == ERR_NONE && !run->over)
-		r = run_step(run, l, e);
+	if (r == ERR_NONE)
+		r = follow_link(&f, l, e);
+	if (r == ERR_NONE && !run->over)
+		r = run_gone(run, e);
 	return run->rq->broken ? ERR_NONE : r;
 }

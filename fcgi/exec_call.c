@@ -8,7 +8,6 @@
 #include "store/node_execution.h"
 
 #define EXEC_RING_BYTES (4U * MIB)
-#define IDLE_MS 5000
 
 void exec_call_close(struct exec_call *x)
 {
@@ -192,49 +191,15 @@ static void exec_call_ended(struct exec_call *x, const struct keeper_event *ev)
 	x->ended_ms = ev->unix_ms;
 }
 
-/* What this call started: its events come on the link. */
-static enum err exec_call_own(struct exec_call *x, const struct exec_ear *ear,
-			      struct errinfo *e)
-{
-	uint64_t next = 1;
-	enum err r = ERR_NONE;
-
-	while (r == ERR_NONE) {
-		struct link_event le;
-
-		r = link_next(&x->link, clock_mono_ms() + IDLE_MS, &le, e);
-		if (r == ERR_PEER) {
-			x->lost = true;
-			return ERR_NONE;
-		}
-		if (r != ERR_NONE)
-			return r;
-		if (le.got == LINK_TICK && ear->idle != NULL)
-			r = ear->idle(ear->ctx, e);
-		if (le.got != LINK_EVENT)
-			continue;
-		if (le.ev.seq > next)
-			r = exec_call_gap(x, ear, next, le.ev.seq - 1, e);
-		next = le.ev.seq + 1;
-		if (le.ev.kind == EVENT_END) {
-			exec_call_ended(x, &le.ev);
-			return r;
-		}
-		if (r == ERR_NONE)
-			r = ear->chunk(ear->ctx, &le.ev, e);
-	}
-	return r;
-}
-
-struct exec_again {
+struct exec_heard {
 	struct exec_call *x;
 	const struct exec_ear *ear;
 };
 
-static enum err exec_again_event(void *ctx, const struct keeper_event *ev,
+static enum err exec_heard_event(void *ctx, const struct keeper_event *ev,
 				 struct errinfo *e)
 {
-	struct exec_again *a = ctx;
+	struct exec_heard *a = ctx;
 
 	if (ev->kind == EVENT_OUT || ev->kind == EVENT_ERR)
 		return a->ear->chunk(a->ear->ctx, ev, e);
@@ -243,17 +208,17 @@ static enum err exec_again_event(void *ctx, const struct keeper_event *ev,
 	return ERR_NONE;
 }
 
-static enum err exec_again_gap(void *ctx, uint64_t from, uint64_t to,
+static enum err exec_heard_gap(void *ctx, uint64_t from, uint64_t to,
 			       struct errinfo *e)
 {
-	struct exec_again *a = ctx;
+	struct exec_heard *a = ctx;
 
 	return exec_call_gap(a->x, a->ear, from, to, e);
 }
 
-static enum err exec_again_idle(void *ctx, struct errinfo *e)
+static enum err exec_heard_idle(void *ctx, struct errinfo *e)
 {
-	struct exec_again *a = ctx;
+	struct exec_heard *a = ctx;
 
 	return a->ear->idle != NULL ? a->ear->idle(a->ear->ctx, e) : ERR_NONE;
 }
@@ -262,11 +227,8 @@ static enum err exec_again_idle(void *ctx, struct errinfo *e)
 static enum err exec_again_row(struct exec_call *x, struct errinfo *e)
 {
 	OWN(node_execution_free) struct node_execution row = {0};
-	enum err r = route_unpark(x->rq, e);
+	enum err r = follow_row(x->rq, x->id, &row, e);
 
-	if (r == ERR_NONE)
-		r = node_execution_get(x->rq->store, x->rq->sandbox.id, x->id,
-				       &row, e);
 	if (r != ERR_NONE && r != ERR_NOT_FOUND)
 		return r;
 	x->lost = row.state != NODE_ENDED || row.end.reason == END_SANDBOX_GONE;
@@ -284,19 +246,22 @@ static enum err exec_again_row(struct exec_call *x, struct errinfo *e)
 enum err exec_call_hear(struct exec_call *x, const struct exec_ear *ear,
 			struct errinfo *e)
 {
-	struct exec_again again = {.x = x, .ear = ear};
+	struct exec_heard again = {.x = x, .ear = ear};
 	struct follow f = {.rq = x->rq,
 			   .id = x->id,
-			   .after = x->after,
 			   .live = true,
-			   .event = exec_again_event,
-			   .gap = exec_again_gap,
-			   .idle = exec_again_idle,
+			   .event = exec_heard_event,
+			   .gap = exec_heard_gap,
+			   .idle = exec_heard_idle,
 			   .ctx = &again};
 	enum err r;
 
-	if (!x->taken_up)
-		return exec_call_own(x, ear, e);
+	if (!x->taken_up) {
+		r = follow_link(&f, &x->link, e);
+		x->lost = r == ERR_NONE && f.how != FOLLOW_ENDED;
+		return r;
+	}
+	f.after = x->after;
 	r = follow_run(&f, e);
 	if (r == ERR_NONE && f.how != FOLLOW_ENDED)
 		r = exec_again_row(x, e);

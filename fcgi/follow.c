@@ -17,7 +17,7 @@
  * those that it has taken while the keeper could not wait for it. */
 #define LAST_MS 500
 #define GAP_MS 2000
-#define STEP_MS 50
+#define STEP_MS 20
 
 static enum err follow_one(struct follow *f, const struct keeper_event *ev,
 			   struct errinfo *e)
@@ -96,10 +96,9 @@ static enum err follow_gap(struct follow *f, uint64_t first, struct errinfo *e)
 	}
 }
 
-/* The keeper's part; ends with f->how set, or not when the keeper is gone. */
-static enum err follow_keeper(struct follow *f, struct link *l,
-			      struct errinfo *e)
+enum err follow_link(struct follow *f, struct link *l, struct errinfo *e)
 {
+	f->how = FOLLOW_ON;
 	while (f->how == FOLLOW_ON) {
 		struct link_event le;
 		enum err r = link_next(l, follow_tick(f), &le, e);
@@ -158,7 +157,7 @@ static enum err follow_live(struct follow *f, struct errinfo *e)
 	}
 	if (f->live)
 		route_park(f->rq);
-	return follow_keeper(f, &l, e);
+	return follow_link(f, &l, e);
 }
 
 /* The keeper is gone or knows it no more: its last words may be stored yet. */
@@ -178,6 +177,25 @@ static enum err follow_last(struct follow *f, struct errinfo *e)
 	}
 	f->how = FOLLOW_GONE;
 	return ERR_NONE;
+}
+
+enum err follow_row(struct request *rq, const char *id,
+		    struct node_execution *row, struct errinfo *e)
+{
+	int64_t until = clock_mono_ms() + LAST_MS;
+
+	for (;;) {
+		enum err r = route_unpark(rq, e);
+
+		node_execution_free(row);
+		if (r == ERR_NONE)
+			r = node_execution_get(rq->store, rq->sandbox.id, id,
+					       row, e);
+		if (r != ERR_NONE || row->state == NODE_ENDED ||
+		    clock_mono_ms() >= until || answer_gone(rq))
+			return r;
+		follow_step();
+	}
 }
 
 enum err follow_run(struct follow *f, struct errinfo *e)

@@ -8,6 +8,8 @@
 
 #include "base/keeper_msg.h"
 #include "fcgi/route.h"
+#include "fcgi/sandbox_link.h"
+#include "store/node_execution.h"
 
 enum follow_how {
 	FOLLOW_ON = 0,
@@ -45,5 +47,24 @@ struct follow {
  * Blocks: as long as the execution runs, if live.
  */
 FALLIBLE enum err follow_run(struct follow *f, struct errinfo *e);
+
+/**
+ * follow_row(rq, id, row, e):
+ * After FOLLOW_GONE: the row of execution ${id}, as soon as the recorder has
+ * stored its end there, or as it is after a moment. Owns: ${row}, {0} before,
+ * is freed by node_execution_free. Errors: ERR_NOT_FOUND.
+ */
+FALLIBLE enum err follow_row(struct request *rq, const char *id,
+			     struct node_execution *row, struct errinfo *e);
+
+/**
+ * follow_link(f, l, e):
+ * The same from a keeper that sends the events after f->after on ${l}, as to
+ * who starts an execution: what it had to drop meanwhile is read from the
+ * store. f->how stays FOLLOW_ON when the keeper ended first.
+ * Errors: as follow_run. Blocks: the same.
+ */
+FALLIBLE enum err follow_link(struct follow *f, struct link *l,
+			      struct errinfo *e);
 
 #endif

@@ -1,7 +1,4 @@
 /* Executions as a noun: list, one, its events, kill. */
-#include <string.h>
-#include <time.h>
-
 #include "base/clock.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
@@ -17,10 +14,6 @@
 
 #define LIST_MAX 1000
 #define LIST_JSON_MAX (96U * MIB)
-
-/* How long the recorder may take to store an end that is known already. */
-#define LATE_MS 500
-#define LATE_STEP_MS 10
 
 static const char *execution_kind(enum exec_kind kind)
 {
@@ -252,32 +245,20 @@ static enum err execution_idle(void *ctx, struct errinfo *e)
 }
 
 /*
- * Until the recorder has stored the end of ${id}, if there is one to store. A
- * call that was killed while it waited for its turn has none, and its sandbox
- * is there.
+ * What the row of ${id} says in the end. A call that was killed while it waited
+ * for its turn has no end, and its sandbox is there.
  */
 static enum err execution_late_end(struct request *rq, const char *id,
 				   struct node_end *end, struct errinfo *e)
 {
-	struct timespec step = {.tv_nsec = LATE_STEP_MS * 1000000L};
-	int64_t until = clock_mono_ms() + LATE_MS;
-	enum err r = route_unpark(rq, e);
+	OWN(node_execution_free) struct node_execution x = {0};
+	enum err r = follow_row(rq, id, &x, e);
 
-	while (r == ERR_NONE) {
-		OWN(node_execution_free) struct node_execution x = {0};
-
-		r = node_execution_get(rq->store, rq->sandbox.id, id, &x, e);
-		if (r == ERR_NONE && x.state == NODE_ENDED) {
-			*end = x.end;
-			return ERR_NONE;
-		}
-		if (clock_mono_ms() >= until || answer_gone(rq))
-			break;
-		nanosleep(&step, NULL);
-	}
 	if (r != ERR_NONE && r != ERR_NOT_FOUND)
 		return r;
-	if (link_runs(rq, rq->sandbox.id))
+	if (r == ERR_NONE && x.state == NODE_ENDED)
+		*end = x.end;
+	else if (link_runs(rq, rq->sandbox.id))
 		*end = (struct node_end){.reason = END_KILLED, .exit_code = -1};
 	return ERR_NONE;
 }

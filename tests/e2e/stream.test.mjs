@@ -11,6 +11,8 @@ import { open, pause, until, useStack, within } from './stack.mjs';
 const stack = useStack();
 const limit = { timeout: 60_000 };
 
+const LATE_BYTES = 24 << 20; /* more than all that is between both ends */
+
 const api = (sandbox, path) => `/v1/sandboxes/${sandbox.name}/api/${path}`;
 
 /** `[{id, event}]` of a stream of this path from the beginning or ${from}. */
@@ -224,6 +226,65 @@ test('every split of a four-byte character over reads comes whole', limit,
 		assert.equal(textOf(frames), want);
 		for (const { event } of frames)
 			assert.doesNotMatch(JSON.stringify(event), /\uFFFD/);
+	});
+
+/** Bytes of output, other events, of a stream that is read at last. */
+async function readLate(response, resumes) {
+	const others = [];
+	let bytes = 0;
+	let text = '';
+
+	response.pause();
+	await resumes;
+	for await (const chunk of response) {
+		const frames = (text + chunk).split('\n\n');
+		text = frames.pop();
+		for (const frame of frames) {
+			const data = /^data: (.*)$/m.exec(frame)?.[1];
+			const event = data && JSON.parse(data);
+			if (event?.type === 'stdout')
+				bytes += (event.data ?? event.text).length;
+			else if (event)
+				others.push(event);
+		}
+	}
+	return { bytes, others };
+}
+
+test('a reader that stops for long loses nothing that is stored', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const { id } = await sandbox.createCodeContext();
+		const ask = (path, body) => open(stack.url + api(sandbox, path), {
+			method: 'POST',
+			headers: {
+				'Authorization': `Bearer ${stack.apiKey}`,
+				'Content-Type': 'application/json',
+			},
+			body: JSON.stringify(body),
+		});
+		const both = await Promise.all([
+			ask('execute/stream', { command:
+				`head -c ${LATE_BYTES} /dev/zero | tr '\\0' x` }),
+			ask('execute/code', { context_id: id, code:
+				`for _ in range(${LATE_BYTES} >> 16): ` +
+				'print("x" * 65535)' }),
+		]);
+		/* They end although nobody reads: what waited for the reader is
+		 * only in the database then. */
+		const ends = until(40_000, 'both ends', async () => {
+			const { json } = await stack.call('GET',
+				api(sandbox, 'executions'));
+			return json.executions.every(({ kind, status }) =>
+				kind === 'kernel' || status === 'completed');
+		});
+		for (const { bytes, others } of await Promise.all(both.map(
+			(response) => readLate(response, ends)))) {
+			assert.equal(bytes, LATE_BYTES);
+			assert.ok(!others.some(({ type }) => type === 'gap'));
+			assert.equal(others.at(-1).reason, 'exited');
+			assert.equal(others.at(-1).truncated, undefined);
+		}
 	});
 
 test('a reset reader leaves the program alone', limit, async (t) => {

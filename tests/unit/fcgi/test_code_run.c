@@ -3,13 +3,8 @@
  * Whatever a kernel says, a reader that is still there gets exactly one
  * terminal event.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "tests/unit/store/store_unit.h"
 
-#include <cmocka.h>
 #include <fcgiapp.h>
 #include <signal.h>
 #include <string.h>
@@ -19,7 +14,9 @@
 #include "base/own.h"
 #include "fcgi/code_run.h"
 #include "fcgi/pool.h"
+#include "fcgi/store_pool.h"
 
+#define RUN "run_1"
 #define FCGI_STDOUT_TYPE 6
 #define FCGI_HEAD_LEN 8
 #define TAG 1U
@@ -29,6 +26,29 @@ const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:FCGX_CreateWriter";
+}
+
+static struct unit *unit; /* a store, for all */
+
+static int open_store(void **state)
+{
+	void *made = NULL;
+
+	(void)state;
+	if (unit_setup(&made) != 0)
+		return -1;
+	unit = made;
+	store_pool_init(unit->dir);
+	return 0;
+}
+
+static int close_store(void **state)
+{
+	void *made = unit;
+
+	(void)state;
+	store_pool_close();
+	return unit_teardown(&made);
 }
 
 struct stage {
@@ -79,6 +99,7 @@ static int stage_close(void **state)
 	struct stage *s = *state;
 
 	pool_long_end(&s->rq);
+	route_park(&s->rq);
 	FCGX_FreeStream(&s->fcgi.out);
 	link_close(&s->link);
 	own_fd(&s->keeper);
@@ -134,7 +155,7 @@ static enum err follow(struct stage *s, bool live)
 	struct errinfo e = {0};
 
 	s->rq.sandbox.limits.of[LIMIT_OUTPUT] = 1 << 20;
-	code_run_init(&run, &s->rq, "run_1", live);
+	code_run_init(&run, &s->rq, RUN, live);
 	return code_run_follow(&run, &s->link, &e);
 }
 
@@ -223,19 +244,74 @@ static void what_was_dropped_after_it_was_read_is_no_loss(void **state)
 	assert_null(strstr(told(s), "truncated"));
 }
 
-static void a_gap_is_told_as_truncated(void **state)
+/* What is before ${first} the keeper has not any more. */
+static void say_gap(struct stage *s, uint64_t first)
 {
-	struct stage *s = *state;
 	OWN(buf_free) struct buf b = BUF_INIT(100);
 	struct errinfo e;
 
-	wire_u64(&b, 9);
+	wire_u64(&b, first);
 	assert_int_equal(
 	    wire_send(s->keeper, KM_GAP, TAG, &b, clock_mono_ms() + 5000, &e),
 	    ERR_NONE);
+	s->seq = first - 1;
+}
+
+static void a_gap_is_told_as_truncated(void **state)
+{
+	struct stage *s = *state;
+
+	says(s, EVENT_OUT, "a");
+	say_gap(s, 9);
 	say_end(s, END_EXITED, false);
 	assert_int_equal(follow(s, true), ERR_NONE);
 	has(told(s), "\"truncated\":true");
+}
+
+/* The recorder is ahead of the keeper, and stored what comes again. */
+static void store_outs(struct stage *s, const char *text)
+{
+	static const struct log_bounds wide = {8 << 20, 64 << 20, 256 << 20};
+
+	snprintf(s->rq.sandbox.id, sizeof(s->rq.sandbox.id), "%s",
+		 "s00000aaaaaaaaaaaaaaaa");
+	OK(log_chunk_begin(unit->c, &unit->e));
+	for (uint64_t i = 0; text[i] != '\0'; i++) {
+		const struct keeper_event ev = {.seq = i + 1,
+						.kind = EVENT_OUT,
+						.data = text + i,
+						.len = 1};
+
+		OK(unit_append(unit, s->rq.sandbox.id, RUN, &ev, &wide));
+	}
+	OK(log_chunk_commit(unit->c, &unit->e));
+}
+
+static void what_the_keeper_dropped_is_told_as_it_is_stored(void **state)
+{
+	struct stage *s = *state;
+	const char *t;
+
+	store_outs(s, "abcde");
+	says(s, EVENT_OUT, "a");
+	say_gap(s, 4);
+	says(s, EVENT_OUT, "d");
+	says(s, EVENT_OUT, "e");
+	says(s, EVENT_OUT, "f");
+	say_end(s, END_EXITED, false);
+	assert_int_equal(follow(s, true), ERR_NONE);
+	t = told(s);
+	assert_int_equal(count(t, "\"type\":\"stdout\""), 6);
+	for (const char *c = "abcdef"; *c != '\0'; c++) {
+		const char text[] = {'"', 't', 'e', 'x', 't', '"',
+				     ':', '"', *c,  '"', '\0'};
+		const char *at = strstr(t, text);
+
+		assert_non_null(at); /* each once, in order */
+		t = at;
+	}
+	assert_null(strstr(t, "truncated"));
+	ends_once(t);
 }
 
 static void a_character_split_over_events_is_joined(void **state)
@@ -374,6 +450,7 @@ int main(void)
 	    CLAIM(events_are_told_in_order_with_their_numbers),
 	    CLAIM(what_was_dropped_after_it_was_read_is_no_loss),
 	    CLAIM(a_gap_is_told_as_truncated),
+	    CLAIM(what_the_keeper_dropped_is_told_as_it_is_stored),
 	    CLAIM(a_character_split_over_events_is_joined),
 	    CLAIM(a_malformed_result_is_an_error_and_the_run_goes_on),
 	    CLAIM(a_kernel_that_died_is_an_error_with_the_reason),
@@ -385,5 +462,5 @@ int main(void)
 	    CLAIM(one_json_answer_has_all_of_it),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, open_store, close_store);
 }
