@@ -411,11 +411,40 @@ static enum err run_idle(void *ctx, struct errinfo *e)
 	return run->live ? sse_beat(&run->sse, e) : ERR_NONE;
 }
 
+/*
+ * No END is to be had: the sandbox ended under it, it was told before, or it is
+ * over for so long that it is not stored any more.
+ */
+static enum err run_late(struct code_run *run, struct errinfo *e)
+{
+	OWN(node_execution_free) struct node_execution row = {0};
+	struct keeper_event ev = {.kind = EVENT_END};
+	enum err r = follow_row(run->rq, run->id, &row, e);
+
+	if (r != ERR_NONE && r != ERR_NOT_FOUND)
+		return r;
+	if (row.state != NODE_ENDED || row.end.reason == END_SANDBOX_GONE)
+		return run_gone(run, e);
+	run->truncated = run->after == 0;
+	ev.unix_ms = row.end.ended_ms;
+	ev.end = (struct keeper_end){
+	    .exit_code = row.end.exit_code,
+	    .reason = row.end.reason,
+	    .kernel_lost = run->kernel_ms > row.started_ms,
+	    .duration_ms = row.end.duration_ms,
+	    .stdout_bytes = row.end.stdout_bytes,
+	    .stderr_bytes = row.end.stderr_bytes,
+	    .hits = row.end.hits,
+	};
+	return run_end(run, &ev, e);
+}
+
 enum err code_run_follow(struct code_run *run, struct link *l,
 			 struct errinfo *e)
 {
 	struct follow f = {.rq = run->rq,
 			   .id = run->id,
+			   .after = run->after,
 			   .live = true,
 			   .event = run_event,
 			   .gap = run_gap,
@@ -430,8 +459,8 @@ enum err code_run_follow(struct code_run *run, struct link *l,
 		return r;
 	route_park(run->rq);
 	if (r == ERR_NONE)
-		r = follow_link(&f, l, e);
+		r = l != NULL ? follow_link(&f, l, e) : follow_run(&f, e);
 	if (r == ERR_NONE && !run->over)
-		r = run_gone(run, e);
+		r = l != NULL ? run_gone(run, e) : run_late(run, e);
 	return run->rq->broken ? ERR_NONE : r;
 }

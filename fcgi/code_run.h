@@ -28,6 +28,9 @@ struct code_run {
 	bool truncated;          /* something of the output is missing */
 	int64_t execution_count; /* -1: not told */
 	bool over;               /* the terminal event was told */
+	/* of one that another call has started */
+	uint64_t after;    /* live: events up to here are not asked for */
+	int64_t kernel_ms; /* its context's kernel runs since (unix) */
 };
 
 /** code_run_init(run, rq, id, live): Nothing is sent yet. */
@@ -39,10 +42,11 @@ void code_run_free(struct code_run *run);
 
 /**
  * code_run_follow(run, l, e):
- * Tell all events of the run that was started on ${l}, up to its end. What
- * goes wrong after the first is told as an event, so that every reader that
- * is still there gets exactly one terminal event; with ${live} false this
- * answers. A client that went away is no error.
+ * Tell all events of the run that was started on ${l}, or with NULL of one
+ * that another call has started, up to its end. What goes wrong after the
+ * first is told as an event, so that every reader that is still there gets
+ * exactly one terminal event; with ${live} false this answers. A client that
+ * went away is no error.
  * Blocks: until the run ends or the client goes.
  */
 FALLIBLE enum err code_run_follow(struct code_run *run, struct link *l,

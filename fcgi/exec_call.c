@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/exec_call.h"
-#include "store/log_chunk.h"
 #include "store/node_execution.h"
 
 #define EXEC_RING_BYTES (4U * MIB)
@@ -70,29 +69,6 @@ static void exec_call_forget(struct exec_call *x)
 	retry_drop(rq, &x->retry);
 }
 
-/*
- * Whether the first try may not have come to START: it has no events and no
- * end. If its keeper knows it, START says so and starts nothing.
- */
-static enum err exec_call_open(struct exec_call *x, bool *open,
-			       struct errinfo *e)
-{
-	OWN(node_execution_free) struct node_execution row = {0};
-	struct request *rq = x->rq;
-	struct log_state log = {.last = 0};
-	enum err r = node_execution_get(rq->store, rq->sandbox.id, x->id, &row,
-					e);
-
-	if (r == ERR_NONE)
-		r = log_chunk_state(rq->store, rq->sandbox.id, x->id, &log, e);
-	*open = row.state == NODE_RUNNING && log.last == 0;
-	if (r == ERR_NOT_FOUND)
-		return err_http_fail(rq, e, HTTP_OPERATION_INTERRUPTED,
-				     "The first call with this "
-				     "Idempotency-Key did not start");
-	return r;
-}
-
 /* ---- start ---- */
 
 static enum err exec_call_renew(struct exec_call *x, struct errinfo *e)
@@ -132,7 +108,7 @@ static enum err exec_call_start(struct exec_call *x, struct keeper_start *s,
 	enum err r = exec_call_rows(x, e);
 
 	if (r == ERR_NONE && !x->retry.first)
-		r = exec_call_open(x, &open, e);
+		r = retry_open(x->rq, x->id, &open, e);
 	if (r != ERR_NONE)
 		return r;
 	x->taken_up = !open;

@@ -11,6 +11,7 @@
 #include "fcgi/code_context.h"
 #include "fcgi/code_run.h"
 #include "fcgi/launch.h"
+#include "fcgi/retry.h"
 #include "store/node_execution.h"
 
 #define CODE_MAX (8U * MIB)
@@ -143,13 +144,18 @@ static enum err code_json(struct request *rq, const struct code_body *body,
 	return json_out_ok(o) ? ERR_NONE : err_set(e, ERR_NOMEM, 0, "code");
 }
 
+/* One that may be sent again goes on, so that there is something to find. */
+static bool code_keeps(const struct request *rq, const struct code_body *body)
+{
+	if (body->on_disconnect == NULL)
+		return retry_asked(rq);
+	return strcmp(body->on_disconnect, "keep") == 0;
+}
+
 static void code_payload(struct buf *b, const struct node_context *ctx,
 			 const char *run, const struct code_body *body,
-			 const struct json_out *json)
+			 bool keep, const struct json_out *json)
 {
-	bool keep = body->on_disconnect != NULL &&
-		    strcmp(body->on_disconnect, "keep") == 0;
-
 	buf_reset(b);
 	wire_str(b, ctx->kernel);
 	wire_str(b, run);
@@ -181,7 +187,8 @@ static enum err code_submit(struct request *rq, struct link *l,
 	if (r != ERR_NONE)
 		return r;
 	for (;;) {
-		code_payload(&payload, ctx, run, body, &json);
+		code_payload(&payload, ctx, run, body, code_keeps(rq, body),
+			     &json);
 		r = link_call(l, KM_RUN, &payload, &msg, e);
 		if (!code_kernel_lost(r) || rq->broken)
 			return r;
@@ -208,6 +215,89 @@ static enum err code_record(struct request *rq, const struct node_context *ctx,
 	};
 
 	return node_execution_add(rq->store, &row, e);
+}
+
+/* ---- one call ---- */
+
+struct code_call {
+	struct request *rq;
+	struct code_body body;
+	struct link link;
+	struct node_context ctx;
+	struct retry retry;
+	id_text_t id;
+	bool taken_up; /* the first try has started it */
+};
+
+static void code_call_close(struct code_call *x)
+{
+	link_close(&x->link);
+	node_context_free(&x->ctx);
+	retry_free(&x->retry);
+}
+
+static enum err code_add(struct code_call *x, struct errinfo *e)
+{
+	struct request *rq = x->rq;
+	enum err r;
+
+	memcpy(x->retry.row.made, x->id, sizeof(x->id));
+	r = retry_begin(rq, rq->sandbox.id, &x->retry, e);
+	if (r == ERR_NONE && x->retry.first)
+		return code_record(rq, &x->ctx, x->id, &x->body, e);
+	memcpy(x->id, x->retry.row.made, sizeof(x->id));
+	return r;
+}
+
+/* Both rows or none: a worker may end at any moment. */
+static enum err code_rows(struct code_call *x, struct errinfo *e)
+{
+	enum err r;
+
+	if (!retry_asked(x->rq))
+		return code_add(x, e);
+	r = node_begin(x->rq->store, e);
+	if (r != ERR_NONE)
+		return r;
+	r = code_add(x, e);
+	if (r == ERR_NONE)
+		return node_commit(x->rq->store, e);
+	node_rollback(x->rq->store);
+	return r;
+}
+
+static void code_forget(struct code_call *x)
+{
+	struct request *rq = x->rq;
+	struct errinfo e;
+
+	if (route_unpark(rq, &e) != ERR_NONE ||
+	    node_execution_remove(rq->store, rq->sandbox.id, x->id, &e) !=
+		ERR_NONE)
+		log_err("forget a run that did not start", &e);
+	retry_drop(rq, &x->retry);
+}
+
+static enum err code_start(struct code_call *x, struct errinfo *e)
+{
+	struct request *rq = x->rq;
+	bool open = true;
+	enum err r = code_rows(x, e);
+
+	if (r == ERR_NONE && !x->retry.first)
+		r = retry_open(rq, x->id, &open, e);
+	x->taken_up = !open;
+	if (r != ERR_NONE || !open)
+		return r;
+	r = code_submit(rq, &x->link, &x->ctx, x->id, &x->body, e);
+	if (r == ERR_EXISTS) {
+		x->taken_up = true;
+		return ERR_NONE;
+	}
+	/* Gone while it was asked for: it may run, and then it is recorded. */
+	if (r != ERR_NONE && !(rq->broken && code_keeps(rq, &x->body)))
+		code_forget(x);
+	return r;
 }
 
 static bool code_wants_json(const struct request *rq)
@@ -237,35 +327,34 @@ static enum err code_read(struct request *rq, struct code_body *body,
 
 enum err code_execute(struct request *rq, struct errinfo *e)
 {
-	OWN(node_context_free) struct node_context ctx = {0};
-	OWN(link_close) struct link l = LINK_INIT;
+	OWN(code_call_close)
+	struct code_call x = {.rq = rq, .link = LINK_INIT, .retry = RETRY_INIT};
 	OWN(code_run_free) struct code_run run = {0};
-	struct code_body body = {0};
-	struct errinfo ignored;
-	id_text_t id;
+	struct code_body *body = &x.body;
+	uint64_t after;
 	enum err r;
 
 	err_http_operation(rq, "code.execute");
-	r = code_read(rq, &body, e);
+	r = code_read(rq, body, e);
 	if (r == ERR_NONE)
-		r = code_context(rq, &l, &body, &ctx, e);
+		r = sse_after(rq, &after, e);
+	if (r == ERR_NONE)
+		r = code_context(rq, &x.link, body, &x.ctx, e);
 	if (r != ERR_NONE)
 		return r;
-	id_stamped("run", id);
-	r = launch_timeout(rq, "timeout_ms", &body.timeout_ms, &body.flags, e);
+	id_stamped("run", x.id);
+	r = launch_timeout(rq, "timeout_ms", &body->timeout_ms, &body->flags,
+			   e);
 	if (r == ERR_NONE)
-		r = code_record(rq, &ctx, id, &body, e);
+		r = code_start(&x, e);
 	if (r != ERR_NONE)
 		return r;
-	r = code_submit(rq, &l, &ctx, id, &body, e);
-	if (r != ERR_NONE) {
-		if (node_execution_remove(rq->store, rq->sandbox.id, id,
-					  &ignored) != ERR_NONE)
-			log_err("remove a run that did not start", &ignored);
-		return r;
-	}
-	code_run_init(&run, rq, id, !code_wants_json(rq));
-	return code_run_follow(&run, &l, e);
+	code_run_init(&run, rq, x.id, !code_wants_json(rq));
+	if (x.taken_up && run.live)
+		run.after = after;
+	run.kernel_ms = x.ctx.state == NODE_RUNNING ? x.ctx.started_ms
+						    : INT64_MAX;
+	return code_run_follow(&run, x.taken_up ? NULL : &x.link, e);
 }
 
 enum err code_health(struct request *rq, struct errinfo *e)

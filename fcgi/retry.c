@@ -8,6 +8,8 @@
 #include "fcgi/answer.h"
 #include "fcgi/pool.h"
 #include "fcgi/retry.h"
+#include "store/log_chunk.h"
+#include "store/node_execution.h"
 
 #define STEP_MS 20
 #define PATIENCE_MS 3000
@@ -138,4 +140,21 @@ void retry_drop(struct request *rq, const struct retry *x)
 	    node_retry_remove(rq->store, x->scope, x->key, x->row.made, &e) !=
 		ERR_NONE)
 		log_err("forget a call that made nothing", &e);
+}
+
+enum err retry_open(struct request *rq, const char *id, bool *open,
+		    struct errinfo *e)
+{
+	OWN(node_execution_free) struct node_execution row = {0};
+	struct log_state log = {.last = 0};
+	enum err r = node_execution_get(rq->store, rq->sandbox.id, id, &row, e);
+
+	if (r == ERR_NONE)
+		r = log_chunk_state(rq->store, rq->sandbox.id, id, &log, e);
+	*open = row.state == NODE_RUNNING && log.last == 0;
+	if (r == ERR_NOT_FOUND)
+		return err_http_fail(rq, e, HTTP_OPERATION_INTERRUPTED,
+				     "The first call with this "
+				     "Idempotency-Key did not start");
+	return r;
 }

@@ -61,6 +61,15 @@ FALLIBLE enum err retry_replay(struct request *rq, const struct retry *x,
 void retry_done(struct request *rq, const struct retry *x,
 		const struct json_out *o);
 
+/**
+ * retry_open(rq, id, open, e):
+ * Whether execution ${id}, which the first try made, may not have come to its
+ * START or RUN: it has no events and no end. If its keeper knows it, a second
+ * one says so and starts nothing. Errors: with 409 noted if there is no row.
+ */
+FALLIBLE enum err retry_open(struct request *rq, const char *id, bool *open,
+			     struct errinfo *e);
+
 /** retry_drop(rq, x): It came to nothing: a retry begins anew. */
 void retry_drop(struct request *rq, const struct retry *x);
 

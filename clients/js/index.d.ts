@@ -283,6 +283,8 @@ export interface RunCodeStreamOptions {
 	stdin?: string;
 	signal?: AbortSignal;
 	onDisconnect?: 'kill' | 'keep';
+	/** A run that is sent again, in the same context, runs once. */
+	idempotencyKey?: string;
 }
 
 export interface RunCodeOptions extends RunCodeStreamOptions {

@@ -190,6 +190,90 @@ test('a retry after the worker was killed runs nothing twice', limit,
 		}
 	});
 
+const CODE = `import os, time
+open('/tmp/coderuns', 'a').write('run\\n')
+print('begun')
+time.sleep(0.7)
+print('end')
+len(open('/tmp/coderuns').readlines())`;
+
+/** What the events of a code run, ${text}, tell. */
+function runOf({ status, text }) {
+	assert.equal(status, 200, text);
+	const events = [...text.matchAll(/^data: (.*)$/gm)]
+		.map(([, json]) => JSON.parse(json));
+	const all = (type) => events.filter((event) => event.type === type);
+
+	assert.equal(all('execution_complete').length, 1);
+	const { reason, state, executionId, truncated } = events.at(-1);
+	return { reason, state, executionId, truncated,
+		out: all('stdout').map((event) => event.text).join(''),
+		results: all('result').map((event) => event.text) };
+}
+
+test('code that is sent again runs once, and each gets all of it', limit,
+	async (t) => {
+		const sandbox = stack.sandbox(t);
+		const { id } = await sandbox.createCodeContext();
+		const body = { context_id: id, code: CODE };
+		const all = await Promise.all([0, 100, 400].map(async (ms) => {
+			await pause(ms);
+			return keyed(sandbox, 'execute/code', body, 'k1');
+		}));
+
+		all.push(await keyed(sandbox, 'execute/code', body, 'k1'));
+		const [first, ...again] = all.map(runOf);
+		assert.equal(first.reason, 'exited');
+		assert.equal(first.state, 'kept');
+		assert.equal(first.out, 'begun\nend\n');
+		assert.deepEqual(first.results, ['1']);
+		for (const one of again)
+			assert.deepEqual(one, first);
+		const ids = [...all[0].text.matchAll(/^id: (\d+)$/gm)]
+			.map(([, n]) => Number(n));
+		for (const after of [ids[0], ids.at(-2), ids.at(-1)]) {
+			const { text } = await keyed(sandbox,
+				`execute/code?after=${after}`, body, 'k1');
+			assert.equal([...text.matchAll(/^id: (\d+)$/gm)]
+				.filter(([, n]) => Number(n) > after).length,
+			ids.filter((n) => n > after).length);
+			assert.equal(runOf({ status: 200, text }).reason, 'exited');
+			assert.doesNotMatch(text, /truncated/);
+		}
+		const { json } = await keyed(sandbox, 'execute/code?stream=false',
+			body, 'k1');
+		assert.deepEqual(json.logs.stdout, ['begun\nend\n']);
+		assert.equal(json.results[0].text, '1');
+		assert.equal(json.executionId, first.executionId);
+		assert.equal((await keyed(sandbox, 'execute/code',
+			{ ...body, code: '1' }, 'k1')).status, 422);
+		assert.deepEqual(runOf(await keyed(sandbox, 'execute/code', body,
+			'k2')).results, ['2']);
+	});
+
+test('code whose worker was killed goes on, and is taken up', limit,
+	async (t) => {
+		if (blind())
+			return t.skip(blind());
+		const sandbox = stack.sandbox(t);
+		const { id } = await sandbox.createCodeContext();
+		const body = { context_id: id, code: CODE };
+		const first = assert.rejects(
+			keyed(sandbox, 'execute/code', body, 'k'));
+
+		await until(5000, 'the start', async () =>
+			(await sandbox.exists('/tmp/coderuns')).exists);
+		killWorkers('SIGKILL');
+		await first;
+		const run = runOf(await until(10_000, 'an answer', async () => {
+			const answer = await keyed(sandbox, 'execute/code', body, 'k');
+			return answer.status === 200 && answer;
+		}));
+		assert.equal(run.reason, 'exited');
+		assert.equal(run.out, 'begun\nend\n');
+		assert.deepEqual(run.results, ['1']);
+	});
+
 /** Until as many workers as before are there, and none of them. */
 const replaced = (before) => until(15_000, 'new workers', () => {
 	const now = workers();

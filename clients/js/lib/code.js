@@ -121,7 +121,7 @@ function openRun(api, contextId, code, options) {
 		cwd: options.cwd,
 		stdin: options.stdin,
 		onDisconnect: options.onDisconnect,
-	}, { signal: options.signal });
+	}, { signal: options.signal, idempotencyKey: options.idempotencyKey });
 }
 
 /** Starts a run; its events as a stream of bytes for parseSSEStream. */
