@@ -32,7 +32,9 @@ enum broker_network { BROKER_NET_NONE = 0, BROKER_NET_INTERNET = 1 };
 enum broker_flag {
 	/* START: files in memory, gone with it; disk_bytes is at most a
 	 * quarter of memory_bytes then, and not 0. */
-	BROKER_EPHEMERAL = 1
+	BROKER_EPHEMERAL = 1,
+	/* STOP: only if it sleeps, ERR_STATE else. */
+	BROKER_IF_ASLEEP = 2
 };
 
 /* Why a packet of a sandbox was refused. The order is the ruleset's. */

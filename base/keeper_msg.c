@@ -201,6 +201,35 @@ enum err keeper_get_session(const struct wire_msg *msg,
 	return ERR_NONE;
 }
 
+#define STATE_ASLEEP 1
+#define STATE_FROZEN 2
+#define STATE_IN_USE 4
+
+void keeper_put_state(struct buf *b, const struct keeper_state *s)
+{
+	wire_u8(b, (uint8_t)((s->asleep ? STATE_ASLEEP : 0) |
+			     (s->frozen ? STATE_FROZEN : 0) |
+			     (s->in_use ? STATE_IN_USE : 0)));
+	wire_i64(b, s->used_ms);
+}
+
+enum err keeper_get_state(const struct wire_msg *msg, struct keeper_state *s,
+			  struct errinfo *e)
+{
+	struct wire_in in = wire_in(msg);
+	uint8_t bits = wire_in_u8(&in);
+	int64_t used_ms = wire_in_i64(&in);
+
+	if (msg->type != KM_STATE_IS || !wire_in_done(&in) || used_ms < 0 ||
+	    (bits & ~(STATE_ASLEEP | STATE_FROZEN | STATE_IN_USE)) != 0)
+		return err_set(e, ERR_PEER, 0, "malformed state");
+	*s = (struct keeper_state){.asleep = (bits & STATE_ASLEEP) != 0,
+				   .frozen = (bits & STATE_FROZEN) != 0,
+				   .in_use = (bits & STATE_IN_USE) != 0,
+				   .used_ms = used_ms};
+	return ERR_NONE;
+}
+
 enum err keeper_refused(const struct wire_msg *msg, struct errinfo *e)
 {
 	struct wire_in in = wire_in(msg);

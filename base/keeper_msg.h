@@ -57,6 +57,13 @@
  *  CALLS    -> CALLS_ARE
  *  PORT_CHECK  u16 port, u8 http (0: a connection is enough), u32 wait_ms,
  *           str path -> PORT_IS
+ *  STATE    -> STATE_IS
+ *  WAKE     it runs from here on, and is in use as long as this connection is
+ *           -> STATE_IS; asleep: it was
+ *  SLEEP    u8 enum keeper_sleep, i64 unix_ms: stop all in it
+ *           -> STATE_IS | REFUSED
+ *           Whatever else needs something to run in it wakes it: START, RUN,
+ *           SIGNAL, KILL, STDIN, FORKED, a preview's connections and bytes.
  *
  * Keeper -> client:
  *
@@ -77,6 +84,8 @@
  *  CALLS_ARE  call_counts (call_denial.h)
  *  STRAYS   u32 ended executions of which something was left
  *  PORT_IS  u8 open, u16 HTTP status (0: none)
+ *  STATE_IS u8 bits (1: asleep, 2: and nothing in it runs any more, 4: in
+ *           use), i64 unix_ms of its last use
  *
  * Data of an EVENT by kind:
  *  OUT, ERR        bytes as read
@@ -120,6 +129,9 @@ enum keeper_msg {
 	KM_PORT_CHECK,
 	KM_KILL_STRAYS,
 	KM_CALLS,
+	KM_STATE,
+	KM_WAKE,
+	KM_SLEEP,
 	KM_STARTED = 0x81,
 	KM_REFUSED,
 	KM_ATTACHED,
@@ -133,7 +145,8 @@ enum keeper_msg {
 	KM_FDS,
 	KM_PORT_IS,
 	KM_STRAYS,
-	KM_CALLS_ARE
+	KM_CALLS_ARE,
+	KM_STATE_IS
 };
 
 enum keeper_flag {
@@ -160,6 +173,13 @@ enum keeper_follow {
 	/* The program waits for this reader, within limits, rather than it
 	 * loses output: a terminal's. */
 	KEEPER_FOLLOW_OWNER
+};
+
+/* Which sandbox may be put to sleep. */
+enum keeper_sleep {
+	KEEPER_SLEEP_UNUSED = 0, /* one not in use, nor used since unix_ms */
+	KEEPER_SLEEP_QUIET, /* one in which no call runs; whoever reads waits */
+	KEEPER_SLEEP_ANY    /* calls stop in the middle, too */
 };
 
 enum exec_kind {
@@ -253,6 +273,14 @@ struct keeper_usage {
 	uint64_t pids_limit;
 };
 
+/* Whether it sleeps, and what would keep it awake. */
+struct keeper_state {
+	bool asleep;
+	bool frozen;     /* nothing in it runs any more; in a moment else */
+	bool in_use;     /* a call, an execution, a reader */
+	int64_t used_ms; /* unix; of the last use that ended */
+};
+
 struct keeper_session {
 	const char *id; /* in the reader's memory, as cwd */
 	bool busy;
@@ -300,11 +328,15 @@ void keeper_put_usage(struct buf *b, const struct keeper_usage *u);
 /** keeper_put_session(b, s): The payload of SESSION. */
 void keeper_put_session(struct buf *b, const struct keeper_session *s);
 
+/** keeper_put_state(b, s): The payload of STATE_IS. */
+void keeper_put_state(struct buf *b, const struct keeper_state *s);
+
 /**
  * keeper_get_event(msg, ev, e), keeper_get_item(msg, item, e),
- * keeper_get_usage(msg, u, e), keeper_get_session(msg, s, e):
- * Read an EVENT, ITEM, USAGE_IS or SESSION whole. Errors: ERR_PEER; outputs
- * untouched.
+ * keeper_get_usage(msg, u, e), keeper_get_session(msg, s, e),
+ * keeper_get_state(msg, s, e):
+ * Read an EVENT, ITEM, USAGE_IS, SESSION or STATE_IS whole. Errors: ERR_PEER;
+ * outputs untouched.
  */
 FALLIBLE enum err keeper_get_event(const struct wire_msg *msg,
 				   struct keeper_event *ev, struct errinfo *e);
@@ -317,6 +349,9 @@ FALLIBLE enum err keeper_get_usage(const struct wire_msg *msg,
 FALLIBLE enum err keeper_get_session(const struct wire_msg *msg,
 				     struct keeper_session *s,
 				     struct errinfo *e);
+
+FALLIBLE enum err keeper_get_state(const struct wire_msg *msg,
+				   struct keeper_state *s, struct errinfo *e);
 
 /**
  * keeper_refused(msg, e):

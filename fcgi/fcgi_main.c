@@ -25,6 +25,7 @@
 #include "fcgi/accept.h"
 #include "fcgi/backup_sweep.h"
 #include "fcgi/code_spare.h"
+#include "fcgi/life_sweep.h"
 #include "fcgi/store_pool.h"
 
 #define LISTEN_FD 3
@@ -138,6 +139,9 @@ static enum err main_serve(const struct worker *w, struct errinfo *e)
 		log_err("no spare kernels", &ignored);
 	if (backup_sweep_start(w, &ignored) != ERR_NONE)
 		log_err("no backups", &ignored);
+	r = life_sweep_start(w, e);
+	if (r != ERR_NONE)
+		return r;
 	r = accept_run(w, LISTEN_FD, e);
 	store_pool_close();
 	store_ckpt_stop(&ckpt);

@@ -1,19 +1,16 @@
 /* Sandboxes: list, create, one, delete. */
 #include <string.h>
 
-#include "base/broker_msg.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "fcgi/answer.h"
-#include "fcgi/preview_socket.h"
+#include "fcgi/life.h"
 #include "fcgi/retry.h"
 #include "fcgi/sandbox_link.h"
 #include "fcgi/sandbox_row.h"
 #include "store/ctl_audit.h"
 
 #define LIST_JSON_MAX (64U * MIB)
-#define DESTROY_MS 30000
 
 void sandbox_audit(struct request *rq, const char *action, const char *target,
 		   const char *name)
@@ -85,62 +82,14 @@ enum err sandbox_list(struct request *rq, struct errinfo *e)
 	return answer_json(rq, 200, &o, e);
 }
 
-static enum err sandbox_answer(struct request *rq, int status,
-			       struct errinfo *e)
-{
-	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(1U * MIB);
-
-	sandbox_row_put(rq, &o, NULL, &rq->sandbox);
-	return answer_json(rq, status, &o, e);
-}
-
 enum err sandbox_get(struct request *rq, struct errinfo *e)
 {
 	enum err r = link_find(rq, e);
 
-	return r == ERR_NONE ? sandbox_answer(rq, 200, e) : r;
+	return r == ERR_NONE ? sandbox_row_answer(rq, 200, e) : r;
 }
 
 /* ---- delete ---- */
-
-/* Everything of the sandbox whose row is in state deleting. */
-static enum err sandbox_destroy(struct request *rq, const char *id,
-				const char *name, struct errinfo *e)
-{
-	struct broker_req req = {.type = BROKER_DESTROY};
-	struct errinfo why = {0};
-	enum err r;
-
-	memcpy(req.id, id, ID_SANDBOX_LEN + 1);
-	r = broker_call(rq->worker->run_dir, &req, clock_mono_ms() + DESTROY_MS,
-			&why);
-	if (r != ERR_NONE) {
-		log_line(LOG_ERROR, "%s: destroy %s: %s: %s", rq->id, id,
-			 err_name(r), why.text);
-		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
-				     "The sandbox could not be deleted");
-	}
-	r = ctl_sandbox_remove(rq->store, id, e);
-	if (r == ERR_NONE)
-		sandbox_audit(rq, "sandbox.delete", id, name);
-	return r;
-}
-
-/* Its preview sockets are no use to anyone any more. */
-static void sandbox_close_ports(struct request *rq, const char *id)
-{
-	OWN(ctl_port_list_free) struct ctl_port_list ports = {0};
-	struct errinfo e;
-
-	if (ctl_port_list(rq->store, rq->auth.tenant, id, &ports, &e) !=
-	    ERR_NONE) {
-		log_err("list ports", &e);
-		return;
-	}
-	for (size_t i = 0; i < ports.n; i++)
-		preview_socket_close(rq, &ports.rows[i]);
-	preview_socket_forget(rq, id);
-}
 
 enum err sandbox_delete(struct request *rq, struct errinfo *e)
 {
@@ -150,7 +99,7 @@ enum err sandbox_delete(struct request *rq, struct errinfo *e)
 
 	if (r == ERR_NONE) {
 		name = rq->sandbox.name;
-		sandbox_close_ports(rq, rq->sandbox.id);
+		life_close_ports(rq, rq->sandbox.id);
 	} else if (r != ERR_NOT_FOUND || id_sandbox_ok(name)) {
 		return r;
 	}
@@ -162,7 +111,7 @@ enum err sandbox_delete(struct request *rq, struct errinfo *e)
 				     "Sandbox not found");
 	}
 	if (r == ERR_NONE)
-		r = sandbox_destroy(rq, id, name, e);
+		r = life_destroy(rq, id, name, e);
 	if (r != ERR_NONE)
 		return r;
 	answer_empty(rq, 204);
@@ -180,7 +129,7 @@ static void sandbox_unmake(struct request *rq)
 					  rq->sandbox.name, id, &e);
 
 	if (r == ERR_NONE)
-		r = sandbox_destroy(rq, id, rq->sandbox.name, &e);
+		r = life_destroy(rq, id, rq->sandbox.name, &e);
 	if (r != ERR_NONE && r != ERR_NOT_FOUND)
 		log_err("unmake a sandbox", &e);
 }
@@ -209,7 +158,7 @@ enum err sandbox_create(struct request *rq, struct errinfo *e)
 				     "other settings");
 	}
 	if (!made)
-		return sandbox_answer(rq, 200, e);
+		return sandbox_row_answer(rq, 200, e);
 	r = link_open(rq, LINK_CREATE, &l, e);
 	if (r != ERR_NONE) {
 		struct failure keep = rq->failure;
@@ -218,5 +167,5 @@ enum err sandbox_create(struct request *rq, struct errinfo *e)
 		rq->failure = keep;
 		return r;
 	}
-	return sandbox_answer(rq, 201, e);
+	return sandbox_row_answer(rq, 201, e);
 }

@@ -1,4 +1,5 @@
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/own.h"
@@ -11,6 +12,10 @@
 
 /* Look at the client once in so many frames, even if the keeper is faster. */
 #define LOOK_EVERY 64
+
+/* A name that is about to be free is asked for so often, so long. */
+#define FREE_AGAIN_MS 20
+#define FREE_PATIENCE_MS 3000
 
 /* A keeper answers much sooner, unless its sandbox holds it up. */
 #define SOON_MS 200
@@ -57,7 +62,7 @@ void link_default(struct ctl_sandbox_spec *spec, const char *name)
 	    .user = "root",
 	    .labels = "{}",
 	    .env = "{}",
-	    .sleep_after_ms = 600000,
+	    .life.sleep_after_ms = 600000,
 	};
 }
 
@@ -83,9 +88,19 @@ static enum err link_full(struct request *rq, struct errinfo *e)
 enum err link_reserve(struct request *rq, const struct ctl_sandbox_spec *spec,
 		      bool *made, struct errinfo *e)
 {
+	const struct timespec step = {.tv_nsec = FREE_AGAIN_MS * 1000000L};
+	int64_t until = clock_mono_ms() + FREE_PATIENCE_MS;
 	enum err r = ctl_sandbox_reserve(rq->store, rq->auth.tenant, spec,
 					 &rq->sandbox, made, e);
 
+	/* One of that name may be about to be gone. */
+	if (r == ERR_STATE && pool_long(rq, e) != ERR_NONE)
+		return e->code;
+	while (r == ERR_STATE && clock_mono_ms() < until && !answer_gone(rq)) {
+		nanosleep(&step, NULL);
+		r = ctl_sandbox_reserve(rq->store, rq->auth.tenant, spec,
+					&rq->sandbox, made, e);
+	}
 	if (r == ERR_STATE)
 		return err_http_fail(rq, e, HTTP_SANDBOX_UNAVAILABLE,
 				     "This sandbox is being deleted");
@@ -160,7 +175,26 @@ static bool link_is_answer(uint16_t type)
 	return type == KM_STARTED || type == KM_ATTACHED || type == KM_ITEM ||
 	       type == KM_OK || type == KM_FDS || type == KM_USAGE_IS ||
 	       type == KM_SESSION || type == KM_PORT_IS || type == KM_STRAYS ||
-	       type == KM_CALLS_ARE;
+	       type == KM_CALLS_ARE || type == KM_STATE_IS;
+}
+
+/* A call that needs something to run, or changes something, wakes it; so does
+ * a preview, which has no route. */
+static bool link_wakes(const struct request *rq, enum link_mode mode)
+{
+	return mode != LINK_LIVE || rq->route == NULL ||
+	       rq->route->scope == SCOPE_EXEC;
+}
+
+/* What link_connect() asked is answered: it slept, and does not any more. */
+static void link_told(struct link *l, const struct wire_msg *m)
+{
+	struct keeper_state before = {0};
+	struct errinfo e;
+
+	l->ping = 0;
+	l->woke = link_wakes(l->rq, l->mode) &&
+		  keeper_get_state(m, &before, &e) == ERR_NONE && before.asleep;
 }
 
 /* The answer to what was sent with ${tag}. */
@@ -177,7 +211,7 @@ static enum err link_answer(struct link *l, uint32_t tag, int64_t deadline,
 		if (r != ERR_NONE)
 			return link_gone(r, e);
 		if (m->tag == l->ping)
-			l->ping = 0;
+			link_told(l, m);
 		/* Events of what was attached before may come between. */
 		if (m->tag == tag)
 			break;
@@ -195,7 +229,8 @@ static enum err link_answer(struct link *l, uint32_t tag, int64_t deadline,
 
 /*
  * A keeper that was killed a moment ago may still take a connection: it is
- * asked whether it is there. Errors: ERR_NOT_FOUND: it is not.
+ * asked whether it is there. If it is to wake, it runs from then on, and as
+ * long as ${l} is open it is in use. Errors: ERR_NOT_FOUND: it is not.
  */
 static enum err link_connect(struct request *rq, struct link *l,
 			     struct errinfo *e)
@@ -209,7 +244,8 @@ static enum err link_connect(struct request *rq, struct link *l,
 	if (r != ERR_NONE)
 		return r;
 	l->ping = ++l->tag;
-	r = wire_send(l->fd, KM_PING, l->ping, NULL, link_deadline(l), e);
+	r = wire_send(l->fd, link_wakes(rq, l->mode) ? KM_WAKE : KM_STATE,
+		      l->ping, NULL, link_deadline(l), e);
 	if (r == ERR_PEER)
 		return err_set(e, ERR_NOT_FOUND, 0, "keeper ended");
 	return r;
@@ -228,20 +264,25 @@ static enum err link_pinged(struct link *l, struct errinfo *e)
 	return r;
 }
 
-/* A keeper lives; a row that says otherwise was left by a crash. */
-static enum err link_used(struct request *rq, enum link_mode mode,
+/*
+ * A keeper lives; a row that says otherwise was left by a crash. One that was
+ * woken is about to be written as sleeping, whatever we have read before.
+ */
+static enum err link_used(struct request *rq, const struct link *l,
 			  struct errinfo *e)
 {
-	if (mode == LINK_LIVE)
-		return ERR_NONE;
-	if (rq->sandbox.state != SANDBOX_RUNNING) {
-		enum err r = ctl_sandbox_confirm(rq->store, rq->sandbox.id, e);
+	enum err r;
 
-		if (r == ERR_NOT_FOUND)
-			return link_no_sandbox(rq, rq->sandbox.name, e);
-		return r;
-	}
-	return ctl_sandbox_touch(rq->store, &rq->sandbox, e);
+	if (!link_wakes(rq, l->mode))
+		return ERR_NONE;
+	if (rq->sandbox.state == SANDBOX_RUNNING && !l->woke)
+		return ctl_sandbox_touch(rq->store, &rq->sandbox, e);
+	r = ctl_sandbox_confirm(rq->store, rq->sandbox.id, e);
+	if (r == ERR_NOT_FOUND)
+		return link_no_sandbox(rq, rq->sandbox.name, e);
+	if (r == ERR_NONE)
+		rq->sandbox.state = SANDBOX_RUNNING;
+	return r;
 }
 
 /* There is no keeper: one is started, if it may be. */
@@ -292,7 +333,7 @@ enum err link_sure(struct link *l, struct errinfo *e)
 	if (r == ERR_NOT_FOUND)
 		r = link_new(l->rq, l->mode, l, e);
 	else if (r == ERR_NONE)
-		r = link_used(l->rq, l->mode, e);
+		r = link_used(l->rq, l, e);
 	l->sure = r == ERR_NONE;
 	return r;
 }
@@ -310,7 +351,7 @@ void link_close(struct link *l)
 	own_fd(&l->fd);
 	wire_rx_free(&l->rx);
 	l->ping = 0;
-	l->sure = l->fresh = false;
+	l->sure = l->fresh = l->woke = false;
 }
 
 void link_watch(struct link *l, bool on)

@@ -17,7 +17,8 @@
 enum link_mode {
 	LINK_CREATE, /* a changing call: make the sandbox, start it */
 	LINK_START,  /* it must exist; start it if it does not run */
-	LINK_LIVE    /* it must exist and run: a read never starts it */
+	LINK_LIVE    /* it must exist and run: a read never starts it, and
+			wakes it only by a route that changes something */
 };
 
 struct link {
@@ -26,6 +27,7 @@ struct link {
 	uint32_t tag;
 	struct wire_rx rx;
 	bool watch;
+	bool woke;     /* it slept when this was opened */
 	bool patient;  /* calls have no deadline: their turn comes some time */
 	unsigned seen; /* frames since the client was looked at */
 	/* After link_attach: the oldest seq still there, the next one to
@@ -81,8 +83,9 @@ FALLIBLE enum err link_ensure(struct request *rq, struct errinfo *e);
 
 /**
  * link_open(rq, mode, l, e):
- * Find (or create) the sandbox and connect to its keeper, starting it and
- * reopening its ports as ${mode} allows.
+ * Find (or create) the sandbox and connect to its keeper, starting or waking
+ * it and reopening its ports as ${mode} allows. As long as such a link is
+ * open the sandbox is in use.
  * Errors: those of link_find; ERR_GONE (LINK_LIVE only, no failure noted)
  * when it does not run; ERR_IO, ERR_TIMEOUT when it cannot be started (503).
  */

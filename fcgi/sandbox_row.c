@@ -2,14 +2,27 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/own.h"
+#include "fcgi/answer.h"
 #include "fcgi/body.h"
 #include "fcgi/duration.h"
 #include "fcgi/image.h"
+#include "fcgi/life.h"
 #include "fcgi/sandbox_link.h"
 #include "fcgi/sandbox_row.h"
 
 #define AT(member) offsetof(struct sandbox_want, member)
+#define LIFE_FIELDS(type, at)                                                  \
+	{"sleepAfter", NULL, JSON_TEXT, offsetof(type, at.sleep_after),        \
+	 false,        1,    32},                                              \
+	    {"stopAfter", NULL, JSON_TEXT, offsetof(type, at.stop_after),      \
+	     false,       1,    32},                                           \
+	    {"deleteAfter", NULL, JSON_TEXT, offsetof(type, at.delete_after),  \
+	     false,         1,    32},                                         \
+	{                                                                      \
+		"keepAlive", NULL, JSON_BOOL, offsetof(type, at.keep_alive),   \
+		    false, 0, 0                                                \
+	}
 
 static const struct json_field want_fields[] = {
     {"name", NULL, JSON_TEXT, AT(name), true, 1, 4096},
@@ -21,12 +34,16 @@ static const struct json_field want_fields[] = {
     {"network", NULL, JSON_TEXT, AT(net.policy), false, 0, 4096},
     {"networkAllow", NULL, JSON_TEXTS, AT(net.allow), false, 0, 1000},
     {"networkDeny", NULL, JSON_TEXTS, AT(net.deny), false, 0, 1000},
-    {"sleepAfter", NULL, JSON_TEXT, AT(sleep_after), false, 1, 32},
-    {"keepAlive", NULL, JSON_BOOL, AT(keep_alive), false, 0, 0},
-    {"deleteAfter", NULL, JSON_TEXT, AT(delete_after), false, 1, 32},
+    LIFE_FIELDS(struct sandbox_want, life),
 };
 
 #undef AT
+
+static const struct json_field change_fields[] = {
+    {"labels", NULL, JSON_OBJECT, offsetof(struct sandbox_change, object),
+     false, 0, 0},
+    LIFE_FIELDS(struct sandbox_change, life),
+};
 
 static enum err want_names(struct request *rq, struct sandbox_want *w,
 			   struct errinfo *e)
@@ -44,30 +61,69 @@ static enum err want_names(struct request *rq, struct sandbox_want *w,
 	return ERR_NONE;
 }
 
-static enum err want_times(struct request *rq, struct sandbox_want *w,
-			   struct errinfo *e)
+static enum err life_time(struct request *rq, const char *field,
+			  const char *text, int64_t *ms, struct errinfo *e)
 {
-	static const char why[] = "must be a duration such as 90s or 10m";
-
-	if (w->sleep_after != NULL &&
-	    !duration_parse(w->sleep_after, &w->sleep_after_ms))
-		return err_http_field(rq, e, "sleepAfter", why);
-	if (w->delete_after != NULL &&
-	    (!duration_parse(w->delete_after, &w->delete_after_ms) ||
-	     w->delete_after_ms == 0))
-		return err_http_field(rq, e, "deleteAfter", why);
-	return ERR_NONE;
+	*ms = -1;
+	if (text == NULL || duration_parse(text, ms))
+		return ERR_NONE;
+	return err_http_field(rq, e, field,
+			      "must be a duration such as 90s or 10m, or 0s "
+			      "for never");
 }
 
-static enum err want_labels(struct request *rq, struct sandbox_want *w,
+static enum err life_times(struct request *rq, struct life_want *w,
+			   struct errinfo *e)
+{
+	struct ctl_life_change *c = &w->change;
+	enum err r;
+
+	c->keep_alive = w->keep_alive;
+	if (json_object_object_get(rq->body.root, "keepAlive") == NULL)
+		c->keep_alive = -1;
+	r = life_time(rq, "sleepAfter", w->sleep_after, &c->sleep_after_ms, e);
+	if (r == ERR_NONE)
+		r = life_time(rq, "stopAfter", w->stop_after, &c->stop_after_ms,
+			      e);
+	if (r == ERR_NONE)
+		r = life_time(rq, "deleteAfter", w->delete_after,
+			      &c->delete_after_ms, e);
+	return r;
+}
+
+static void life_over(const struct ctl_life_change *c, struct ctl_life *life)
+{
+	if (c->sleep_after_ms >= 0)
+		life->sleep_after_ms = c->sleep_after_ms;
+	if (c->stop_after_ms >= 0)
+		life->stop_after_ms = c->stop_after_ms;
+	if (c->delete_after_ms >= 0)
+		life->delete_after_ms = c->delete_after_ms;
+	if (c->keep_alive >= 0)
+		life->keep_alive = c->keep_alive != 0;
+}
+
+static bool life_same(const struct ctl_life_change *c,
+		      const struct ctl_life *life)
+{
+	struct ctl_life as = *life;
+
+	life_over(c, &as);
+	return as.sleep_after_ms == life->sleep_after_ms &&
+	       as.stop_after_ms == life->stop_after_ms &&
+	       as.delete_after_ms == life->delete_after_ms &&
+	       as.keep_alive == life->keep_alive;
+}
+
+static enum err want_labels(struct request *rq, struct json_object *labels,
 			    struct errinfo *e)
 {
 	struct json_object_iterator it, end;
 
-	if (w->labels == NULL)
+	if (labels == NULL)
 		return ERR_NONE;
-	it = json_object_iter_begin(w->labels);
-	end = json_object_iter_end(w->labels);
+	it = json_object_iter_begin(labels);
+	end = json_object_iter_end(labels);
 	for (; !json_object_iter_equal(&it, &end); json_object_iter_next(&it)) {
 		struct json_object *v = json_object_iter_peek_value(&it);
 
@@ -78,7 +134,7 @@ static enum err want_labels(struct request *rq, struct sandbox_want *w,
 					      "must hold texts only");
 	}
 	if (strlen(json_object_to_json_string_ext(
-		w->labels, JSON_C_TO_STRING_PLAIN)) > CTL_SANDBOX_LABELS_MAX)
+		labels, JSON_C_TO_STRING_PLAIN)) > CTL_SANDBOX_LABELS_MAX)
 		return err_http_field(rq, e, "labels", "are too long");
 	return ERR_NONE;
 }
@@ -118,11 +174,7 @@ static void want_spec(struct sandbox_want *w)
 	if (w->env != NULL)
 		s->env = json_object_to_json_string_ext(w->env,
 							JSON_C_TO_STRING_PLAIN);
-	if (w->sleep_after_ms >= 0)
-		s->sleep_after_ms = w->sleep_after_ms;
-	s->keep_alive = w->keep_alive;
-	if (w->delete_after_ms > 0)
-		s->expires_ms = clock_unix_ms() + w->delete_after_ms;
+	life_over(&w->life.change, &s->life);
 }
 
 enum err sandbox_row_want(struct request *rq, struct sandbox_want *w,
@@ -130,22 +182,39 @@ enum err sandbox_row_want(struct request *rq, struct sandbox_want *w,
 {
 	enum err r;
 
-	*w = (struct sandbox_want){.sleep_after_ms = -1, .delete_after_ms = -1};
+	*w = (struct sandbox_want){.name = NULL};
 	r = body_json(rq, want_fields, JSON_COUNT(want_fields), w, e);
 	link_default(&w->spec, w->name);
 	if (r == ERR_NONE)
 		r = want_names(rq, w, e);
 	if (r == ERR_NONE)
-		r = want_times(rq, w, e);
+		r = life_times(rq, &w->life, e);
 	if (r == ERR_NONE)
-		r = want_labels(rq, w, e);
+		r = want_labels(rq, w->labels, e);
 	if (r == ERR_NONE)
 		r = want_limits(rq, w, e);
 	if (r != ERR_NONE)
 		return r;
-	w->keep_alive_given = json_object_object_get(rq->body.root,
-						     "keepAlive") != NULL;
 	want_spec(w);
+	return ERR_NONE;
+}
+
+enum err sandbox_row_change(struct request *rq, struct sandbox_change *c,
+			    struct errinfo *e)
+{
+	enum err r;
+
+	*c = (struct sandbox_change){.labels = NULL};
+	r = body_json(rq, change_fields, JSON_COUNT(change_fields), c, e);
+	if (r == ERR_NONE)
+		r = life_times(rq, &c->life, e);
+	if (r == ERR_NONE)
+		r = want_labels(rq, c->object, e);
+	if (r != ERR_NONE)
+		return r;
+	if (c->object != NULL)
+		c->labels = json_object_to_json_string_ext(
+		    c->object, JSON_C_TO_STRING_PLAIN);
 	return ERR_NONE;
 }
 
@@ -180,25 +249,12 @@ static bool row_same_limits(const struct sandbox_want *w,
 
 bool sandbox_row_same(const struct sandbox_want *w, const struct ctl_sandbox *s)
 {
-	const struct ctl_sandbox_spec *p = &w->spec;
-
 	return row_same_limits(w, s) &&
 	       (w->image == NULL || strcmp(w->image, s->image) == 0) &&
 	       (w->user == NULL || strcmp(w->user, s->user) == 0) &&
 	       row_same_object(w->labels, s->labels) &&
 	       row_same_object(w->env, s->env) &&
-	       (w->sleep_after_ms < 0 ||
-		p->sleep_after_ms == s->sleep_after_ms) &&
-	       (!w->keep_alive_given || p->keep_alive == s->keep_alive);
-}
-
-/* A row that says running is right only while its keeper lives. */
-static enum sandbox_state row_state(const struct request *rq,
-				    const struct ctl_sandbox *s)
-{
-	if (s->state == SANDBOX_RUNNING && !link_runs(rq, s->id))
-		return SANDBOX_STOPPED;
-	return s->state;
+	       life_same(&w->life.change, &s->life);
 }
 
 static void row_labels(struct json_out *o, const struct ctl_sandbox *s)
@@ -216,27 +272,59 @@ static void row_labels(struct json_out *o, const struct ctl_sandbox *s)
 	json_object_put(labels);
 }
 
+static void row_duration(struct json_out *o, const char *key, int64_t ms)
+{
+	char text[32];
+
+	duration_show(ms, text, sizeof(text));
+	json_out_text(o, key, text);
+}
+
+/* What is not set is null; but for sleepAfter, which always is: "0s". */
+static void row_life(struct json_out *o, const struct ctl_life *life)
+{
+	row_duration(o, "sleepAfter", life->sleep_after_ms);
+	if (life->stop_after_ms > 0)
+		row_duration(o, "stopAfter", life->stop_after_ms);
+	else
+		json_out_null(o, "stopAfter");
+	if (life->delete_after_ms > 0)
+		row_duration(o, "deleteAfter", life->delete_after_ms);
+	else
+		json_out_null(o, "deleteAfter");
+	json_out_bool(o, "keepAlive", life->keep_alive);
+}
+
 void sandbox_row_put(const struct request *rq, struct json_out *o,
 		     const char *key, const struct ctl_sandbox *s)
 {
-	char sleep_after[32];
+	struct life now;
+	int64_t due;
 
-	duration_show(s->sleep_after_ms, sleep_after, sizeof(sleep_after));
+	life_look(rq, s, &now);
+	due = ctl_life_due(&s->life, now.state, now.used_ms);
 	json_out_object(o, key);
 	json_out_text(o, "id", s->id);
 	json_out_text(o, "name", s->name);
-	json_out_text(o, "state", ctl_sandbox_state_name(row_state(rq, s)));
+	json_out_text(o, "state", ctl_sandbox_state_name(now.state));
 	json_out_text(o, "image", s->image);
 	json_out_text(o, "user", s->user);
 	row_labels(o, s);
 	sandbox_limit_put(o, s);
 	json_out_time(o, "createdAt", s->created_ms);
-	json_out_time(o, "lastActiveAt", s->last_active_ms);
-	if (s->expires_ms > 0)
-		json_out_time(o, "expiresAt", s->expires_ms);
+	json_out_time(o, "lastActiveAt", now.used_ms);
+	if (due > 0)
+		json_out_time(o, "expiresAt", due);
 	else
 		json_out_null(o, "expiresAt");
-	json_out_text(o, "sleepAfter", sleep_after);
-	json_out_bool(o, "keepAlive", s->keep_alive);
+	row_life(o, &s->life);
 	json_out_end(o);
+}
+
+enum err sandbox_row_answer(struct request *rq, int status, struct errinfo *e)
+{
+	OWN(json_out_free) struct json_out o = JSON_OUT_INIT(1U * MIB);
+
+	sandbox_row_put(rq, &o, NULL, &rq->sandbox);
+	return answer_json(rq, status, &o, e);
 }

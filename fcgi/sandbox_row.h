@@ -6,6 +6,22 @@
 #include "fcgi/route.h"
 #include "fcgi/sandbox_limit.h"
 
+/* What becomes of it unused, as it came; ms are -1 where it does not say. */
+struct life_want {
+	const char *sleep_after;
+	const char *stop_after;
+	const char *delete_after;
+	bool keep_alive;
+	struct ctl_life_change change;
+};
+
+/* The settings of a PATCH. */
+struct sandbox_change {
+	struct life_want life;
+	struct json_object *object;
+	const char *labels; /* NULL: as they are */
+};
+
 /* The settings of a POST as they came, and as a spec of the store's. */
 struct sandbox_want {
 	const char *name;
@@ -15,12 +31,7 @@ struct sandbox_want {
 	struct json_object *labels;
 	struct json_object *limits;
 	struct sandbox_net_want net;
-	const char *sleep_after;
-	bool keep_alive;
-	bool keep_alive_given;
-	const char *delete_after;
-	int64_t sleep_after_ms; /* -1: not given */
-	int64_t delete_after_ms;
+	struct life_want life;
 	struct ctl_sandbox_spec spec;
 	struct ctl_limits holds; /* of what is asked for */
 	struct ctl_net net_holds;
@@ -33,6 +44,11 @@ struct sandbox_want {
 FALLIBLE enum err sandbox_row_want(struct request *rq, struct sandbox_want *w,
 				   struct errinfo *e);
 
+/** sandbox_row_change(rq, c, e): The same for a PATCH. */
+FALLIBLE enum err sandbox_row_change(struct request *rq,
+				     struct sandbox_change *c,
+				     struct errinfo *e);
+
 /** sandbox_row_same(w, s): What was given in ${w} is what ${s} has. */
 bool sandbox_row_same(const struct sandbox_want *w,
 		      const struct ctl_sandbox *s);
@@ -40,6 +56,10 @@ bool sandbox_row_same(const struct sandbox_want *w,
 /** sandbox_row_put(rq, o, key, s): S. */
 void sandbox_row_put(const struct request *rq, struct json_out *o,
 		     const char *key, const struct ctl_sandbox *s);
+
+/** sandbox_row_answer(rq, status, e): rq->sandbox as the answer. */
+FALLIBLE enum err sandbox_row_answer(struct request *rq, int status,
+				     struct errinfo *e);
 
 /** sandbox_audit(rq, action, target, name): Who did it, to what, and what
  * that is called; for the operator. */

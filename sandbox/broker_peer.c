@@ -96,10 +96,13 @@ static bool request_ok(const struct broker_req *r)
 	case BROKER_PING:
 		return true;
 	case BROKER_STOP:
+		return name_ok(r->id, sizeof(r->id)) && id_sandbox_ok(r->id) &&
+		       (r->flags & ~(uint32_t)BROKER_IF_ASLEEP) == 0;
 	case BROKER_DESTROY:
 	case BROKER_LISTS:
 	case BROKER_DENIALS:
-		return name_ok(r->id, sizeof(r->id)) && id_sandbox_ok(r->id);
+		return name_ok(r->id, sizeof(r->id)) && id_sandbox_ok(r->id) &&
+		       (r->flags & BROKER_IF_ASLEEP) == 0;
 	case BROKER_START:
 		return name_ok(r->id, sizeof(r->id)) && id_sandbox_ok(r->id) &&
 		       name_ok(r->image, sizeof(r->image)) &&
@@ -149,6 +152,11 @@ static void request_stop(struct broker *b, struct peer *peer,
 		if (req->type == BROKER_DESTROY)
 			live_remove_files(b, req->id);
 		broker_answer(peer, req, ERR_NONE, 0);
+		return;
+	}
+	if ((req->flags & BROKER_IF_ASLEEP) != 0 &&
+	    !cgroup_asleep(&b->cgroups, req->id)) {
+		broker_answer(peer, req, ERR_STATE, 0);
 		return;
 	}
 	if (live_wait(l, peer, req, &e) != ERR_NONE) {

@@ -412,6 +412,30 @@ int cgroup_oom_file(const struct cgroup_root *root, const char *id)
 		      path, O_RDONLY | O_CLOEXEC);
 }
 
+static int open_v2(const struct cgroup_root *root, const char *id,
+		   const char *file, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", id, file);
+	return openat(root->v2, path, flags | O_CLOEXEC);
+}
+
+int cgroup_freeze_file(const struct cgroup_root *root, const char *id)
+{
+	return open_v2(root, id, "cgroup.freeze", O_RDWR);
+}
+
+int cgroup_events_file(const struct cgroup_root *root, const char *id)
+{
+	return open_v2(root, id, "cgroup.events", O_RDONLY);
+}
+
+bool cgroup_asleep(const struct cgroup_root *root, const char *id)
+{
+	return get_u64(root->v2, id, "cgroup.freeze") == 1;
+}
+
 int cgroup_usage_file(const struct cgroup_root *root, const char *id,
 		      enum cgroup_usage what)
 {

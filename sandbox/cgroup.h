@@ -98,6 +98,19 @@ int cgroup_dir(const struct cgroup_root *root, const char *id);
  */
 int cgroup_oom_file(const struct cgroup_root *root, const char *id);
 
+/**
+ * cgroup_freeze_file(root, id), cgroup_events_file(root, id):
+ * Descriptors for who may stop and continue all of a sandbox by writing "1"
+ * or "0", and may read whether all of it has stopped (a line "frozen 1"). -1
+ * if there is none. A frozen one can still be killed. Source: kernel
+ * cgroup-v2.rst, "cgroup.freeze"; the v2 tree needs no controllers for it.
+ */
+int cgroup_freeze_file(const struct cgroup_root *root, const char *id);
+int cgroup_events_file(const struct cgroup_root *root, const char *id);
+
+/** cgroup_asleep(root, id): It was stopped that way, and not continued. */
+bool cgroup_asleep(const struct cgroup_root *root, const char *id);
+
 enum cgroup_usage {
 	CGROUP_MEMORY_NOW, /* bytes */
 	CGROUP_MEMORY_MAX,

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-#define CHILD_FDS_MAX 12
+#define CHILD_FDS_MAX 14
 #define CHILD_FD_FIRST 3
 
 struct child_spec {

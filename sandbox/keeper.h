@@ -149,6 +149,9 @@ struct keeper {
 	struct session *sessions;
 	struct loop_timer sweep;
 	size_t swept_bytes; /* freed by sweeps since memory was given back */
+	bool asleep;        /* keeper_sleep.h */
+	int64_t asleep_ms;  /* monotonic: since then */
+	int64_t used_ms;    /* unix: in use until then, or is now */
 	bool gone;          /* the sandbox ended; only goodbyes are left */
 	int64_t goodbye_ms; /* until then */
 };

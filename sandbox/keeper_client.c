@@ -9,6 +9,7 @@
 #include "sandbox/keeper_exec.h"
 #include "sandbox/keeper_probe.h"
 #include "sandbox/keeper_request.h"
+#include "sandbox/keeper_sleep.h"
 
 #define SEND_HIGH (256U << 10) /* events wait in the log, not in here */
 #define KILL_GRACE_MS 2000
@@ -36,6 +37,8 @@ static void client_close(struct client *c)
 	struct client **p = &k->clients;
 	int fd = c->watch.fd;
 
+	if (c->uses || (c->attaches != NULL && !c->subscribed))
+		sleep_mark(k);
 	for (struct exec *x = c->starts > 0 ? k->execs : NULL; x != NULL;
 	     x = x->next)
 		if (x->starter == c)

@@ -13,6 +13,7 @@
 #include "sandbox/keeper_init.h"
 #include "sandbox/keeper_kernel.h"
 #include "sandbox/keeper_session.h"
+#include "sandbox/keeper_sleep.h"
 
 #define GRACE_DEFAULT_MS 2000
 #define LAST_RESORT_MS 10000
@@ -162,6 +163,8 @@ void exec_finish(struct exec *x, const struct keeper_end *end)
 	exec_hits(x);
 	x->ended_ms = clock_unix_ms();
 	x->state = EXEC_ENDED;
+	if (sleep_counts(x))
+		sleep_mark(k);
 	k->nlive--;
 	k->nended++;
 	exec_unpause(x);

@@ -10,6 +10,7 @@
 #include "sandbox/keeper_client.h"
 #include "sandbox/keeper_exec.h"
 #include "sandbox/keeper_init.h"
+#include "sandbox/keeper_sleep.h"
 
 #define INIT_QUEUE_MAX (64U << 20)
 #define INIT_QUEUE_HIGH (1U << 20) /* then programs wait in our own queue */
@@ -98,6 +99,7 @@ static enum err wait_in_line(struct keeper *k, uint16_t type, uint32_t tag,
 {
 	struct spawn_wait *w;
 
+	sleep_wake(k);
 	if (k->gone)
 		return err_set(e, ERR_GONE, 0, "sandbox");
 	w = calloc(1, sizeof(*w));
@@ -140,6 +142,7 @@ void init_link_send(struct keeper *k, uint16_t type, uint32_t tag,
 {
 	struct errinfo e;
 
+	sleep_wake(k);
 	if (k->gone)
 		return;
 	if (wire_tx_put(&k->init_tx, type, tag, payload, &e) != ERR_NONE) {

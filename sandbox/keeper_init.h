@@ -12,8 +12,8 @@
 FALLIBLE enum err init_link_open(struct keeper *k, int fd, int pidfd,
 				 struct errinfo *e);
 
-/** init_link_send(k, type, tag, payload): Tell init. A full queue ends the
- * sandbox. */
+/** init_link_send(k, type, tag, payload): Tell init, which is woken for it.
+ * A full queue ends the sandbox. */
 void init_link_send(struct keeper *k, uint16_t type, uint32_t tag,
 		    const struct buf *payload);
 

@@ -160,7 +160,7 @@ int main(int argc, char **argv)
 	bound_memory(&k.usage);
 	log_open(seat.id, LOG_INFO);
 	k.warren_uid = seat.warren_uid;
-	k.since_ms = clock_unix_ms();
+	k.since_ms = k.used_ms = clock_unix_ms();
 	k.recorder_until_ms = clock_mono_ms() + KEEPER_RECORDER_COMES_MS;
 	if (k.null_fd < 0 || !drop(seat.uid, empty)) {
 		log_line(LOG_ERROR, "keeper cannot drop its powers");

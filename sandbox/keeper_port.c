@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "sandbox/keeper_port.h"
+#include "sandbox/keeper_sleep.h"
 
 #define PORTS_MAX 128
 #define LINKS_MAX 1024
@@ -25,8 +26,9 @@
 struct flow {
 	char *data;
 	size_t at, len;
-	bool eof;  /* the source has ended */
-	bool shut; /* and the target was told */
+	bool eof;   /* the source has ended */
+	bool shut;  /* and the target was told */
+	bool moved; /* something came, since link_used() */
 };
 
 /* A preview connection and its counterpart on the sandbox's loopback. */
@@ -149,6 +151,7 @@ static int flow_copy(struct port *p, struct flow *f, int from, int to)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? 0 : -1;
+		f->moved = true;
 		if (n == 0) {
 			f->eof = true;
 			return flow_send(f, to);
@@ -189,10 +192,27 @@ static void link_watch(struct link *l)
 	loop_mod(loop, &l->server, s);
 }
 
+/*
+ * What passes is use. What a client sends wakes the sandbox, and so does its
+ * reading on after a pause: the rest is still inside. What comes out of there
+ * does not: it was on its way already.
+ */
+static void link_used(struct link *l, bool reads_on)
+{
+	struct keeper *k = l->port->keeper;
+
+	if (l->up.moved || reads_on)
+		sleep_used(k);
+	else if (l->down.moved)
+		sleep_mark(k);
+	l->up.moved = l->down.moved = false;
+}
+
 /* ${p}: its port, or NULL to move what is there whatever it may. */
 static void link_move(struct link *l, struct port *p)
 {
 	int c = l->client.fd, s = l->server.fd;
+	bool full = l->down.len > 0;
 
 	if (flow_send(&l->up, s) < 0 || flow_copy(p, &l->up, c, s) < 0 ||
 	    flow_send(&l->down, c) < 0 || flow_copy(p, &l->down, s, c) < 0 ||
@@ -200,6 +220,7 @@ static void link_move(struct link *l, struct port *p)
 		link_free(l);
 		return;
 	}
+	link_used(l, full && l->down.len == 0);
 	link_watch(l);
 }
 
@@ -321,6 +342,7 @@ static void on_listen(void *arg, uint32_t events)
 		return;
 	}
 	STEAL_FD(fd);
+	sleep_used(p->keeper);
 	l->next = p->links;
 	if (l->next != NULL)
 		l->next->prev = l;

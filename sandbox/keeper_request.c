@@ -11,6 +11,7 @@
 #include "sandbox/keeper_port.h"
 #include "sandbox/keeper_probe.h"
 #include "sandbox/keeper_request.h"
+#include "sandbox/keeper_sleep.h"
 
 #define ARGS_MAX 65536U
 
@@ -100,6 +101,8 @@ static bool do_start(struct client *c, struct wire_msg *msg)
 		return false;
 	if (s.timeout_ms > INT32_MAX)
 		s.timeout_ms = INT32_MAX;
+	if ((s.flags & KF_SPARE) == 0)
+		sleep_used(c->keeper);
 	if (exec_start(c->keeper, &s, msg->fds, msg->nfds, &x, &e) !=
 	    ERR_NONE) {
 		client_refuse(c, msg->tag, e.code, e.text);
@@ -171,6 +174,7 @@ static bool do_run(struct client *c, struct wire_msg *msg)
 		client_refuse(c, msg->tag, ERR_NOMEM, "run");
 		return true;
 	}
+	sleep_used(c->keeper);
 	memcpy(x->run_json, json, len);
 	x->run_json_len = len;
 	x->flags = flags;
@@ -290,8 +294,10 @@ static bool do_stdin(struct client *c, struct wire_msg *msg)
 	if (!wire_in_done(&in))
 		return false;
 	x = named(c, msg, id);
-	if (x != NULL)
-		request_answer(c, msg, exec_stdin(x, data, len, eof, &e), &e);
+	if (x == NULL)
+		return true;
+	sleep_used(c->keeper);
+	request_answer(c, msg, exec_stdin(x, data, len, eof, &e), &e);
 	return true;
 }
 
@@ -455,6 +461,9 @@ bool request_handle(struct client *c, struct wire_msg *msg)
 	    [KM_SESSION_GET] = request_session_get,
 	    [KM_PORT_CHECK] = probe_check,
 	    [KM_FORKED] = do_forked,
+	    [KM_STATE] = sleep_request_state,
+	    [KM_WAKE] = sleep_request_wake,
+	    [KM_SLEEP] = sleep_request_sleep,
 	};
 
 	if (msg->type == KM_PING) {

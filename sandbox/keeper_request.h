@@ -13,6 +13,7 @@ struct client {
 	struct attach *attaches;
 	unsigned starts; /* executions that may have it as starter */
 	bool subscribed; /* the recorder */
+	bool uses;       /* a call: as long as it is there, all is in use */
 	uint32_t subscribe_tag;
 	bool broken; /* shut down; the loop will close it */
 	struct client *next;

@@ -136,6 +136,16 @@ uint64_t usage_memory_limit(const struct usage_fds *u)
 	return number_of(u->fd[USAGE_MEMORY_MAX]);
 }
 
+bool usage_freeze(const struct usage_fds *u, bool on)
+{
+	return pwrite(u->fd[USAGE_FREEZE], on ? "1" : "0", 1, 0) == 1;
+}
+
+bool usage_frozen(const struct usage_fds *u)
+{
+	return count_of(u->fd[USAGE_EVENTS], "frozen") == 1;
+}
+
 void usage_read(const struct usage_fds *u, struct keeper_usage *out)
 {
 	struct statvfs s;

@@ -1,7 +1,8 @@
 /*
- * What the sandbox uses of what it may. The keeper only reads: files of the
- * cgroups that the broker opened for it, and statfs of the sandbox's disk by
- * a descriptor that gives no way into it.
+ * What the sandbox uses of what it may: files of the cgroups that the broker
+ * opened for its keeper, and statfs of the sandbox's disk by a descriptor that
+ * gives no way into it. All are read only, but the one that stops and
+ * continues the sandbox (keeper_sleep.h).
  */
 #ifndef SANDBOX_KEEPER_USAGE_H
 #define SANDBOX_KEEPER_USAGE_H
@@ -23,7 +24,9 @@
 	X(PIDS_MAX, 'P')                                                       \
 	X(DISK, 'd')                                                           \
 	X(MEMORY_PEAK, 'k')                                                    \
-	X(PIDS_EVENTS, 'e')
+	X(PIDS_EVENTS, 'e')                                                    \
+	X(FREEZE, 'z')                                                         \
+	X(EVENTS, 'v')
 
 enum usage_file {
 #define X(name, letter) USAGE_##name,
@@ -38,7 +41,7 @@ struct usage_fds {
 
 #define USAGE_FDS_NONE                                                         \
 	{                                                                      \
-		.fd = { -1, -1, -1, -1, -1, -1, -1, -1 }                       \
+		.fd = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }               \
 	}
 
 /** usage_letter(f): The letter of one of the descriptors. */
@@ -73,6 +76,13 @@ void usage_disk_hit(const struct usage_fds *u, struct keeper_hits *out);
 
 /** usage_memory_limit(u): The sandbox's, in bytes; 0: none is known. */
 uint64_t usage_memory_limit(const struct usage_fds *u);
+
+/** usage_freeze(u, on): Stop all in the sandbox, or continue it. False, with
+ * errno: it cannot be. */
+bool usage_freeze(const struct usage_fds *u, bool on);
+
+/** usage_frozen(u): All in it has stopped. */
+bool usage_frozen(const struct usage_fds *u);
 
 /** usage_read(u, out): All of it; what cannot be told is 0. */
 void usage_read(const struct usage_fds *u, struct keeper_usage *out);

@@ -101,6 +101,8 @@ void live_usage_open(struct broker *b, const char *id,
 		       {USAGE_PIDS_EVENTS, CGROUP_PIDS_EVENTS}};
 
 	out->fd[USAGE_OOM] = cgroup_oom_file(&b->cgroups, id);
+	out->fd[USAGE_FREEZE] = cgroup_freeze_file(&b->cgroups, id);
+	out->fd[USAGE_EVENTS] = cgroup_events_file(&b->cgroups, id);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		out->fd[numbers[i].file] = cgroup_usage_file(&b->cgroups, id,
 							     numbers[i].what);

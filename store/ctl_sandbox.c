@@ -68,11 +68,13 @@ static enum err sandbox_row(struct stmt *q, struct ctl_sandbox *out,
 	stmt_col_copy(q, i + 4, s.user, sizeof(s.user));
 	s.labels = stmt_col_dup(q, i + 5);
 	s.env = stmt_col_dup(q, i + 6);
-	s.sleep_after_ms = stmt_col_int(q, i + 7);
-	s.keep_alive = stmt_col_int(q, i + 8) != 0;
-	s.expires_ms = stmt_col_int(q, i + 9);
-	s.created_ms = stmt_col_int(q, i + 10);
-	s.last_active_ms = stmt_col_int(q, i + 11);
+	s.life.sleep_after_ms = stmt_col_int(q, i + 7);
+	s.life.keep_alive = stmt_col_int(q, i + 8) != 0;
+	s.life.stop_after_ms = stmt_col_int(q, i + 9);
+	s.life.delete_after_ms = stmt_col_int(q, i + 10);
+	s.expires_ms = stmt_col_int(q, i + 11);
+	s.created_ms = stmt_col_int(q, i + 12);
+	s.last_active_ms = stmt_col_int(q, i + 13);
 	r = stmt_copied(q, e);
 	if (r != ERR_NONE)
 		return r;
@@ -171,6 +173,7 @@ static enum err sandbox_add(struct store_conn *c, const char *tenant,
 			    struct errinfo *e)
 {
 	OWN(stmt_end) struct stmt q = STMT_INIT;
+	int64_t now = clock_unix_ms();
 	id_sandbox_t id;
 	uint64_t n;
 	enum err r = stmt_use(c, STMT_SANDBOX_ADD, &q, e);
@@ -186,10 +189,13 @@ static enum err sandbox_add(struct store_conn *c, const char *tenant,
 	stmt_text(&q, ":labels", s->labels != NULL ? s->labels : "{}");
 	stmt_text(&q, ":env", s->env != NULL ? s->env : "{}");
 	limit_row_bind(&q, LIMIT_COUNT, &s->limits, &s->net);
-	stmt_int(&q, ":sleep_after_ms", s->sleep_after_ms);
-	stmt_int(&q, ":keep_alive", s->keep_alive);
-	stmt_int(&q, ":expires_at", s->expires_ms);
-	stmt_int(&q, ":now", clock_unix_ms());
+	stmt_int(&q, ":sleep_after_ms", s->life.sleep_after_ms);
+	stmt_int(&q, ":keep_alive", s->life.keep_alive);
+	stmt_int(&q, ":stop_after_ms", s->life.stop_after_ms);
+	stmt_int(&q, ":delete_after_ms", s->life.delete_after_ms);
+	stmt_int(&q, ":expires_at",
+		 ctl_life_due(&s->life, SANDBOX_CREATING, now));
+	stmt_int(&q, ":now", now);
 	r = stmt_run(&q, &n, e);
 	if (r == ERR_NONE)
 		*made = n == 1;
@@ -334,4 +340,71 @@ void ctl_sandbox_list_free(struct ctl_sandbox_list *l)
 		ctl_sandbox_free(&l->rows[i]);
 	free(l->rows);
 	*l = (struct ctl_sandbox_list){.n = 0};
+}
+
+/* ---- for the sweep ---- */
+
+static enum err sweep_rows(struct stmt *q, struct ctl_sandbox_sweep *out,
+			   struct errinfo *e)
+{
+	OWN(ctl_sandbox_sweep_free) struct ctl_sandbox_sweep l = {.n = 0};
+	bool row;
+	enum err r;
+
+	while ((r = stmt_step(q, &row, e)) == ERR_NONE && row) {
+		struct ctl_sandbox_owned *o;
+
+		r = stmt_grow(&l.rows, l.n, sizeof(*l.rows), e);
+		if (r != ERR_NONE)
+			return r;
+		o = &l.rows[l.n];
+		r = sandbox_row(q, &o->row, e);
+		if (r != ERR_NONE)
+			return r;
+		l.n++;
+		stmt_col_copy(q, 3 * LIMIT_ROW_COLS + 14, o->tenant,
+			      sizeof(o->tenant));
+	}
+	if (r == ERR_NONE)
+		r = stmt_copied(q, e);
+	if (r != ERR_NONE)
+		return r;
+	*out = (struct ctl_sandbox_sweep){STEAL(l.rows), l.n};
+	l.n = 0;
+	return ERR_NONE;
+}
+
+enum err ctl_sandbox_due(struct store_conn *c, int64_t now_ms, uint32_t most,
+			 struct ctl_sandbox_sweep *out, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	enum err r = stmt_use(c, STMT_SANDBOX_DUE, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_int(&q, ":now", now_ms);
+	stmt_int(&q, ":limit", most);
+	return sweep_rows(&q, out, e);
+}
+
+enum err ctl_sandbox_awake(struct store_conn *c, const char *after,
+			   uint32_t most, struct ctl_sandbox_sweep *out,
+			   struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	enum err r = stmt_use(c, STMT_SANDBOX_AWAKE, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":after", after);
+	stmt_int(&q, ":limit", most);
+	return sweep_rows(&q, out, e);
+}
+
+void ctl_sandbox_sweep_free(struct ctl_sandbox_sweep *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		ctl_sandbox_free(&l->rows[i].row);
+	free(l->rows);
+	*l = (struct ctl_sandbox_sweep){.n = 0};
 }

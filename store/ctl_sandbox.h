@@ -47,16 +47,33 @@ enum sandbox_state {
 #undef X
 };
 
+/*
+ * What becomes of a sandbox that is not used: so long after its last use it
+ * sleeps, stops, is deleted. 0: never; and never any of it with keep_alive.
+ */
+struct ctl_life {
+	int64_t sleep_after_ms;
+	int64_t stop_after_ms;
+	int64_t delete_after_ms;
+	bool keep_alive;
+};
+
+/* Of these, what is to be another; -1: as it is. */
+struct ctl_life_change {
+	int64_t sleep_after_ms;
+	int64_t stop_after_ms;
+	int64_t delete_after_ms;
+	int keep_alive;
+};
+
 /* What the tenant asks for. Borrowed texts. 0 and "" mean as written. */
 struct ctl_sandbox_spec {
 	const char *name;
-	const char *image;      /* "host" */
-	const char *user;       /* "root" or "sandbox" */
-	const char *labels;     /* JSON object of texts */
-	const char *env;        /* JSON object; secret */
-	int64_t sleep_after_ms; /* 0: never */
-	bool keep_alive;
-	int64_t expires_ms;       /* unix ms, 0: never */
+	const char *image;  /* "host" */
+	const char *user;   /* "root" or "sandbox" */
+	const char *labels; /* JSON object of texts */
+	const char *env;    /* JSON object; secret */
+	struct ctl_life life;
 	struct ctl_limits limits; /* 0: its tenant's */
 	struct ctl_net net;
 	const char *actor; /* a key's prefix, for the audit; NULL: none */
@@ -70,9 +87,8 @@ struct ctl_sandbox {
 	char user[CTL_SANDBOX_USER_MAX + 1];
 	char *labels;
 	char *env;
-	int64_t sleep_after_ms;
-	bool keep_alive;
-	int64_t expires_ms;
+	struct ctl_life life;
+	int64_t expires_ms; /* unix; what is next of life, 0: nothing */
 	int64_t created_ms;
 	int64_t last_active_ms;
 	struct ctl_limits limits; /* what holds for it, of its tenant's */
@@ -83,6 +99,17 @@ struct ctl_sandbox_list {
 	struct ctl_sandbox *rows;
 	size_t n;
 	bool more; /* there are rows after the last */
+};
+
+/* Of any tenant: for the sweep. */
+struct ctl_sandbox_owned {
+	struct ctl_sandbox row;
+	ctl_tenant_id_t tenant;
+};
+
+struct ctl_sandbox_sweep {
+	struct ctl_sandbox_owned *rows;
+	size_t n;
 };
 
 /* Which rows a list has. NULL, "" and 0 mean: any. */
@@ -166,10 +193,61 @@ FALLIBLE enum err ctl_sandbox_move(struct store_conn *c, const char *id,
 FALLIBLE enum err ctl_sandbox_touch(struct store_conn *c, struct ctl_sandbox *s,
 				    struct errinfo *e);
 
+/** ctl_sandbox_used(c, s, at_ms, e): It was used at that time (unix). */
+FALLIBLE enum err ctl_sandbox_used(struct store_conn *c, struct ctl_sandbox *s,
+				   int64_t at_ms, struct errinfo *e);
+
+/** ctl_life_due(life, state, active_ms): When one in ${state} that was used
+ * last at ${active_ms} (unix) sleeps, stops or is deleted; 0: never. */
+int64_t ctl_life_due(const struct ctl_life *life, enum sandbox_state state,
+		     int64_t active_ms);
+
+/**
+ * ctl_sandbox_set(c, tenant, id, change, labels, e):
+ * Other settings; they hold at once. ${labels} NULL: as they are.
+ * Errors: ERR_NOT_FOUND.
+ */
+FALLIBLE enum err ctl_sandbox_set(struct store_conn *c, const char *tenant,
+				  const char *id,
+				  const struct ctl_life_change *change,
+				  const char *labels, struct errinfo *e);
+
+/**
+ * ctl_sandbox_due(c, now_ms, most, out, e):
+ * Those whose time has come, the longest due first; also those in state
+ * deleting whose deletion broke off. For the sweep, as the next two.
+ */
+FALLIBLE enum err ctl_sandbox_due(struct store_conn *c, int64_t now_ms,
+				  uint32_t most, struct ctl_sandbox_sweep *out,
+				  struct errinfo *e);
+
+/** ctl_sandbox_later(c, id, at_ms, e): What is due of it failed: it is due
+ * again at that time. */
+FALLIBLE enum err ctl_sandbox_later(struct store_conn *c, const char *id,
+				    int64_t at_ms, struct errinfo *e);
+
+/** ctl_sandbox_awake(c, after, most, out, e): Rows that say running or
+ * sleeping, by id, after ${after}. */
+FALLIBLE enum err ctl_sandbox_awake(struct store_conn *c, const char *after,
+				    uint32_t most,
+				    struct ctl_sandbox_sweep *out,
+				    struct errinfo *e);
+
+/**
+ * ctl_sandbox_expire(c, id, now_ms, e):
+ * ctl_sandbox_deleting() of one whose time has come, or whose deletion broke
+ * off. Errors: ERR_STATE when it was used, or changed, meanwhile.
+ */
+FALLIBLE enum err ctl_sandbox_expire(struct store_conn *c, const char *id,
+				     int64_t now_ms, struct errinfo *e);
+
+void ctl_sandbox_sweep_free(struct ctl_sandbox_sweep *l);
+
 /**
  * ctl_sandbox_deleting(c, tenant, name, id, e):
  * First step of a deletion: nobody finds it any more. ${id} is what to
- * DESTROY; also given for one whose deletion was begun and not finished.
+ * DESTROY; also given for one whose deletion was begun and not finished. One
+ * that is not finished in a minute is due again.
  * Errors: ERR_NOT_FOUND.
  */
 FALLIBLE enum err ctl_sandbox_deleting(struct store_conn *c, const char *tenant,

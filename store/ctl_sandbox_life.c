@@ -8,6 +8,7 @@
 #include "store/stmt.h"
 
 #define SANDBOX_TOUCH_MS 10000
+#define DELETE_AGAIN_MS 60000
 
 #define BIT(s) (1U << SANDBOX_##s)
 
@@ -17,8 +18,8 @@ static const unsigned sandbox_moves[] = {
     [SANDBOX_CREATING] = BIT(RUNNING) | BIT(FAILED),
     [SANDBOX_RUNNING] = BIT(SLEEPING) | BIT(STOPPED) | BIT(FAILED),
     [SANDBOX_SLEEPING] = BIT(RUNNING) | BIT(STOPPED) | BIT(FAILED),
-    [SANDBOX_STOPPED] = BIT(RUNNING) | BIT(FAILED),
-    [SANDBOX_FAILED] = BIT(RUNNING) | BIT(STOPPED),
+    [SANDBOX_STOPPED] = BIT(RUNNING) | BIT(SLEEPING) | BIT(FAILED),
+    [SANDBOX_FAILED] = BIT(RUNNING) | BIT(SLEEPING) | BIT(STOPPED),
     [SANDBOX_DELETING] = 0,
 };
 
@@ -64,23 +65,137 @@ enum err ctl_sandbox_move(struct store_conn *c, const char *id,
 	return r;
 }
 
-enum err ctl_sandbox_touch(struct store_conn *c, struct ctl_sandbox *s,
-			   struct errinfo *e)
+enum err ctl_sandbox_used(struct store_conn *c, struct ctl_sandbox *s,
+			  int64_t at_ms, struct errinfo *e)
 {
 	OWN(stmt_end) struct stmt q = STMT_INIT;
-	int64_t now = clock_unix_ms();
 	enum err r;
 
-	if (now - s->last_active_ms < SANDBOX_TOUCH_MS)
+	if (at_ms <= s->last_active_ms)
 		return ERR_NONE;
 	r = stmt_use(c, STMT_SANDBOX_TOUCH, &q, e);
 	if (r != ERR_NONE)
 		return r;
 	stmt_text(&q, ":id", s->id);
-	stmt_int(&q, ":now", now);
+	stmt_int(&q, ":now", at_ms);
 	r = stmt_run(&q, NULL, e);
 	if (r == ERR_NONE)
-		s->last_active_ms = now;
+		s->last_active_ms = at_ms;
+	return r;
+}
+
+/* The keeper knows the rest, as long as it lives. */
+enum err ctl_sandbox_touch(struct store_conn *c, struct ctl_sandbox *s,
+			   struct errinfo *e)
+{
+	int64_t now = clock_unix_ms();
+
+	if (now - s->last_active_ms < SANDBOX_TOUCH_MS)
+		return ERR_NONE;
+	return ctl_sandbox_used(c, s, now, e);
+}
+
+static int64_t life_sooner(int64_t after_ms, bool holds, int64_t than_ms)
+{
+	return holds && after_ms > 0 && (than_ms == 0 || after_ms < than_ms)
+		   ? after_ms
+		   : than_ms;
+}
+
+/* Expression LIFE_DUE of stmt.def says the same. */
+int64_t ctl_life_due(const struct ctl_life *life, enum sandbox_state state,
+		     int64_t active_ms)
+{
+	bool awake = state == SANDBOX_RUNNING;
+	int64_t after_ms = 0;
+
+	if (life->keep_alive)
+		return 0;
+	after_ms = life_sooner(life->sleep_after_ms, awake, after_ms);
+	after_ms = life_sooner(life->stop_after_ms,
+			       awake || state == SANDBOX_SLEEPING, after_ms);
+	after_ms = life_sooner(life->delete_after_ms, true, after_ms);
+	return after_ms > 0 ? active_ms + after_ms : 0;
+}
+
+static enum err life_set(struct store_conn *c, const char *tenant,
+			 const char *id, const struct ctl_life_change *change,
+			 const char *labels, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	uint64_t n;
+	enum err r = stmt_use(c, STMT_SANDBOX_SET, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":tenant", tenant);
+	stmt_text(&q, ":id", id);
+	stmt_int(&q, ":sleep_after_ms", change->sleep_after_ms);
+	stmt_int(&q, ":keep_alive", change->keep_alive);
+	stmt_int(&q, ":stop_after_ms", change->stop_after_ms);
+	stmt_int(&q, ":delete_after_ms", change->delete_after_ms);
+	stmt_text(&q, ":labels", labels);
+	r = stmt_run(&q, &n, e);
+	if (r == ERR_NONE && n == 0)
+		return err_set(e, ERR_NOT_FOUND, 0, "no such sandbox");
+	return r;
+}
+
+static enum err life_arm(struct store_conn *c, const char *tenant,
+			 const char *id, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	enum err r = stmt_use(c, STMT_SANDBOX_ARM, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":tenant", tenant);
+	stmt_text(&q, ":id", id);
+	return stmt_run(&q, NULL, e);
+}
+
+enum err ctl_sandbox_set(struct store_conn *c, const char *tenant,
+			 const char *id, const struct ctl_life_change *change,
+			 const char *labels, struct errinfo *e)
+{
+	OWN(tx_end) struct tx t = TX_INIT;
+	enum err r = tx_begin(&t, c, STORE_CTL, e);
+
+	if (r == ERR_NONE)
+		r = life_set(c, tenant, id, change, labels, e);
+	if (r == ERR_NONE)
+		r = life_arm(c, tenant, id, e);
+	return r == ERR_NONE ? tx_commit(&t, e) : r;
+}
+
+enum err ctl_sandbox_later(struct store_conn *c, const char *id, int64_t at_ms,
+			   struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	enum err r = stmt_use(c, STMT_SANDBOX_LATER, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":id", id);
+	stmt_int(&q, ":at", at_ms);
+	return stmt_run(&q, NULL, e);
+}
+
+enum err ctl_sandbox_expire(struct store_conn *c, const char *id,
+			    int64_t now_ms, struct errinfo *e)
+{
+	OWN(stmt_end) struct stmt q = STMT_INIT;
+	uint64_t n;
+	enum err r = stmt_use(c, STMT_SANDBOX_EXPIRE, &q, e);
+
+	if (r != ERR_NONE)
+		return r;
+	stmt_text(&q, ":id", id);
+	stmt_int(&q, ":now", now_ms);
+	stmt_int(&q, ":again", now_ms + DELETE_AGAIN_MS);
+	r = stmt_run(&q, &n, e);
+	if (r == ERR_NONE && n == 0)
+		return err_set(e, ERR_STATE, 0, "not due any more");
 	return r;
 }
 
@@ -97,6 +212,7 @@ enum err ctl_sandbox_deleting(struct store_conn *c, const char *tenant,
 		return r;
 	stmt_text(&q, ":tenant", tenant);
 	stmt_text(&q, ":name", name);
+	stmt_int(&q, ":again", clock_unix_ms() + DELETE_AGAIN_MS);
 	r = stmt_row(&q, e);
 	if (r == ERR_NOT_FOUND)
 		return err_set(e, r, 0, "no such sandbox");

@@ -652,7 +652,18 @@ export interface Denial {
 	lastAt: string;
 }
 
-export interface SandboxSettings {
+/** What becomes of a sandbox that is not used: "90s", "10m", "7d"; "0s" is
+ * never. All count from its last use. */
+export interface LifeSettings {
+	/** Default: 10m. */
+	sleepAfter?: string;
+	stopAfter?: string | null;
+	deleteAfter?: string | null;
+	/** It counts as in use, whatever happens. */
+	keepAlive?: boolean;
+}
+
+export interface SandboxSettings extends LifeSettings {
 	image?: string;
 	user?: 'root' | 'sandbox';
 	env?: Record<string, string>;
@@ -671,6 +682,7 @@ export interface SandboxInfo extends SandboxSettings {
 	state: 'creating' | 'running' | 'sleeping' | 'stopped' | 'failed';
 	createdAt: string;
 	lastActiveAt?: string;
+	/** When it sleeps, stops or is deleted, if it is not used before. */
 	expiresAt?: string | null;
 }
 
@@ -1049,6 +1061,22 @@ export class Sandbox extends Calls {
 
 	create(settings?: SandboxSettings): Promise<SandboxInfo>;
 	getInfo(): Promise<SandboxInfo>;
+	/** They hold at once. */
+	update(settings: LifeSettings & { labels?: Record<string, string> }):
+		Promise<SandboxInfo>;
+	/** "10m", or seconds; 0 is never. */
+	setSleepAfter(sleepAfter: string | number): Promise<SandboxInfo>;
+	setKeepAlive(keepAlive: boolean): Promise<SandboxInfo>;
+	/** All in it stops; the next call or preview hit goes on with it.
+	 * Where calls run it is RESOURCE_BUSY, without force. */
+	sleep(options?: { force?: boolean }): Promise<SandboxInfo>;
+	/** It runs, be it asleep or stopped before. */
+	wake(): Promise<SandboxInfo>;
+	/** All that runs in it ends; its files stay. */
+	stop(): Promise<SandboxInfo>;
+	start(): Promise<SandboxInfo>;
+	/** It is used now. */
+	touch(): Promise<SandboxInfo>;
 	getDenials(): Promise<Denial[]>;
 	listBackups(options?: { after?: string; limit?: number }):
 		Promise<BackupPage>;

@@ -368,6 +368,37 @@ class PreviewBatch extends Preview {
 	}
 }
 
+/** What wakes a sandbox, and the same while it is awake. */
+class WakeExec extends Warm {
+	static label = 'wake by a command';
+	static floorLabel = 'the command while it is awake';
+	static target = 10;
+
+	floor() {
+		return msOf(() => this.sandbox.exec('true'));
+	}
+
+	async ours() {
+		await this.sandbox.sleep();
+		return this.floor();
+	}
+}
+
+class WakePreview extends Preview {
+	static label = 'wake by a preview\'s hit';
+	static floorLabel = 'the hit while it is awake';
+	static target = 20;
+
+	floor() {
+		return this.get(this.preview);
+	}
+
+	async ours() {
+		await this.sandbox.sleep();
+		return this.floor();
+	}
+}
+
 const jsonOf = (value) => Buffer.from(JSON.stringify(value));
 const FILE = '/workspace/f';
 const wholeFile = (sync) =>
@@ -675,9 +706,9 @@ class CloneLarge extends Clone {
 
 export const rows = [Ping, Exec, ExecSession, Output, Create, NewContext,
 	NewNodeContext, WarmRun, FirstTable, FirstPlot, Preview, PreviewLarge,
-	PreviewBatch, File, FileFree, FileWrite, FileRead, List, Upload,
-	UploadSynced, Download, ofGiB(Upload), ofGiB(UploadSynced),
-	ofGiB(Download), Watch, Clone, CloneLarge];
+	PreviewBatch, WakeExec, WakePreview, File, FileFree, FileWrite,
+	FileRead, List, Upload, UploadSynced, Download, ofGiB(Upload),
+	ofGiB(UploadSynced), ofGiB(Download), Watch, Clone, CloneLarge];
 
 /** With --ipykernel: it takes a second for each kernel. */
 export const ipykernelRows = [

@@ -121,6 +121,15 @@ class Sandbox {
 		return this.#post('ports', { port });
 	}
 
+	/** When it answers, nothing in it runs. */
+	async sleep() {
+		const { state } = JSON.parse(await this.#connection.send('POST',
+			`${this.#path}/sleep`, {}));
+
+		if (state !== 'sleeping')
+			throw new Error(`not asleep: ${state}`);
+	}
+
 	async status() {
 		return JSON.parse(await this.#connection.send('GET', this.#path));
 	}

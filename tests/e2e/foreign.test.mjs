@@ -69,6 +69,11 @@ const BODIES = {
 	'api/terminal/ticket': {},
 	'api/ports/{port}/links': {},
 	'api/ports/{port}/names': { name: 'x' },
+	sleep: {},
+	wake: {},
+	stop: {},
+	start: {},
+	touch: {},
 };
 
 const routes = [...readFileSync(

@@ -68,6 +68,7 @@ test('files, ports, keys and history are there after a restart', limit,
 			{ apiKey: key });
 
 		assert.equal((await sandbox.getInfo()).id, id);
+		assert.equal((await sandbox.getInfo()).state, 'stopped');
 		assert.equal((await sandbox.readFile('kept.txt')).content,
 			'kept');
 		const there = await sandbox.exec('cat /root/also; ls -d /opt/mine');
@@ -98,8 +99,19 @@ for (const program of ['warren-fcgi', 'warren-recorder', 'warrend'])
 			'n=0; while :; do echo $((n++)); sleep 0.1; done');
 		const context = await sandbox.createCodeContext();
 		await sandbox.runCode('x = 41', { context });
+		const asleep = open();
+		const sleeps = await asleep.startProcess('sleep 1000');
+		await asleep.sleep();
+		const due = open();
+		await due.create({ sleepAfter: '2s' });
 
 		await killAndReplace(program);
+		assert.equal((await asleep.getInfo()).state, 'sleeping');
+		assert.equal((await asleep.exec('echo up')).stdout, 'up\n');
+		assert.equal((await asleep.getProcess(sleeps.id)).pid, sleeps.pid);
+		assert.equal((await asleep.getInfo()).state, 'running');
+		await until(30_000, 'what was due sleeps', async () =>
+			(await due.getInfo()).state === 'sleeping');
 		const { stdout } = await sandbox.exec('echo on');
 		assert.equal(stdout, 'on\n');
 		const now = await sandbox.getProcess(started.id);
@@ -110,7 +122,8 @@ for (const program of ['warren-fcgi', 'warren-recorder', 'warrend'])
 		/* New sandboxes are made as before. */
 		const other = open();
 		assert.equal((await other.exec('echo new')).stdout, 'new\n');
-		await other.destroy();
+		for (const each of [other, asleep, due])
+			await each.destroy();
 
 		/* No line of the process is lost or doubled. */
 		await sandbox.killProcess(started.id);

@@ -1,16 +1,17 @@
 /*
  * A whole keeper, its init and its kernel being the input: pieces of
- * (to whom, length, bytes), written to the one or the other in turn. A
- * client has started a program, a kernel and a run in it. Whatever those
- * said, when the sandbox has ended each of the three has ended once, or was
- * refused once (and may have its end, too, if the sandbox ended before it
- * began), and nothing is left allocated.
+ * (to whom, length, bytes), written to the one or the other in turn, or sleeps
+ * and wakes between them. A client has started a program, a kernel and a run in
+ * it. Whatever those said, when the sandbox has ended each of the three has
+ * ended once, or was refused once (and may have its end, too, if the sandbox
+ * ended before it began), and nothing is left allocated.
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@
 #include "tests/fuzz/fuzz.h"
 
 enum { CALL = 1, KERNEL, RUN, STARTS }; /* tags of the client's requests */
-enum { TO_INIT, TO_KERNEL, TO_COUNT };
+enum { TO_INIT, TO_KERNEL, TO_SLEEP, TO_COUNT };
 
 struct world {
 	struct keeper k;
@@ -40,7 +41,7 @@ struct world {
 	bool refused[STARTS];
 };
 
-static int listening = -1, null_fd = -1, never_fd, always_fd;
+static int listening = -1, null_fd = -1, never_fd, always_fd, freeze_fd;
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 static void once(void)
@@ -58,7 +59,8 @@ static void once(void)
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	never_fd = eventfd(0, EFD_CLOEXEC);
 	always_fd = eventfd(1, EFD_CLOEXEC);
-	must(null_fd >= 0 && never_fd >= 0 && always_fd >= 0);
+	freeze_fd = memfd_create("freeze", MFD_CLOEXEC);
+	must(null_fd >= 0 && never_fd >= 0 && always_fd >= 0 && freeze_fd >= 0);
 }
 
 static void on_listen(void *arg, uint32_t events)
@@ -118,6 +120,10 @@ static void client_reads(struct world *w)
 
 	must(r == ERR_NONE || r == ERR_PEER);
 	while (wire_rx_next(&w->client_rx, &m, NULL) == ERR_NONE && m != NULL) {
+		if (m->tag == STARTS) { /* of a sleep or a wake */
+			must(m->type == KM_STATE_IS || m->type == KM_REFUSED);
+			continue;
+		}
 		must(m->tag > 0 && m->tag < STARTS);
 		if (m->type == KM_STARTED) {
 			must(!w->started[m->tag] && !w->refused[m->tag]);
@@ -166,6 +172,15 @@ static void put(int fd, const uint8_t *p, size_t n)
 		(void)!send(fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+static void sleep_or_wake(struct world *w, bool sleep)
+{
+	OWN(buf_free) struct buf b = BUF_INIT(16);
+
+	wire_u8(&b, KEEPER_SLEEP_ANY);
+	wire_i64(&b, 0);
+	say(w->client, sleep ? KM_SLEEP : KM_WAKE, STARTS, sleep ? &b : NULL);
+}
+
 static void on_drive(void *arg, uint32_t events)
 {
 	struct world *w = arg;
@@ -180,6 +195,10 @@ static void on_drive(void *arg, uint32_t events)
 	if (w->end - w->p >= 2) {
 		to = *w->p++ % TO_COUNT;
 		n = *w->p++;
+		if (to == TO_SLEEP) {
+			sleep_or_wake(w, n % 2 == 0);
+			return;
+		}
 		if (n > w->end - w->p)
 			n = (uint8_t)(w->end - w->p);
 		put(to == TO_INIT ? w->init : w->kernel, w->p, n);
@@ -266,6 +285,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	};
 
 	once();
+	w.k.usage.fd[USAGE_FREEZE] = freeze_fd;
 	world_open(&w);
 	loop_run(&w.k.loop);
 	world_close(&w);

@@ -82,6 +82,54 @@ export class Sandbox extends Calls {
 		return this.#api.json('GET', '');
 	}
 
+	/**
+	 * Other settings than it was made with: `sleepAfter`, `stopAfter`,
+	 * `deleteAfter`, `keepAlive`, `labels`. They hold at once.
+	 */
+	update(settings) {
+		return this.#api.json('PATCH', '', settings);
+	}
+
+	/** "10m", or seconds; 0 is never. */
+	setSleepAfter(sleepAfter) {
+		return this.update({
+			sleepAfter: typeof sleepAfter === 'number'
+				? `${Math.round(sleepAfter * 1000)}ms` : sleepAfter,
+		});
+	}
+
+	/** It counts as in use, whatever happens. */
+	setKeepAlive(keepAlive) {
+		return this.update({ keepAlive });
+	}
+
+	/**
+	 * All in it stops; the next call or preview hit goes on with it.
+	 * Where calls run it is RESOURCE_BUSY, without `force`.
+	 */
+	sleep({ force } = {}) {
+		return this.#api.json('POST', '/sleep', { force });
+	}
+
+	/** It runs, be it asleep or stopped before. */
+	wake() {
+		return this.#api.json('POST', '/wake');
+	}
+
+	/** All that runs in it ends; its files stay. */
+	stop() {
+		return this.#api.json('POST', '/stop');
+	}
+
+	start() {
+		return this.#api.json('POST', '/start');
+	}
+
+	/** It is used now: what becomes of it unused is put off. */
+	touch() {
+		return this.#api.json('POST', '/touch');
+	}
+
 	/** What limits and rules refused to it: `[{what, policy, count, lastAt}]`. */
 	async getDenials() {
 		return (await this.#api.json('GET', '/denials')).denials;

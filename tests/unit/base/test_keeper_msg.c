@@ -332,6 +332,37 @@ static void a_session_comes_back_as_it_was_told(void **state)
 	assert_int_equal(keeper_get_session(&m, &s, &e), ERR_PEER);
 }
 
+static void a_state_comes_through_whole_and_only_whole(void **state)
+{
+	(void)state;
+	for (int bits = 0; bits < 8; bits++) {
+		OWN(buf_free) struct buf b = BUF_INIT(100);
+		const struct keeper_state s = {.asleep = (bits & 1) != 0,
+					       .frozen = (bits & 2) != 0,
+					       .in_use = (bits & 4) != 0,
+					       .used_ms = 1234 + bits};
+		struct keeper_state got = {.used_ms = 1};
+		struct errinfo e;
+		struct wire_msg m;
+
+		keeper_put_state(&b, &s);
+		m = frame(KM_STATE_IS, &b);
+		assert_int_equal(keeper_get_state(&m, &got, &e), ERR_NONE);
+		assert_int_equal(got.asleep, s.asleep);
+		assert_int_equal(got.frozen, s.frozen);
+		assert_int_equal(got.in_use, s.in_use);
+		assert_int_equal(got.used_ms, s.used_ms);
+		for (m.len = 0; m.len < b.len; m.len++)
+			assert_int_equal(keeper_get_state(&m, &got, &e),
+					 ERR_PEER);
+		b.data[0] = (char)(bits | 8); /* no such bit */
+		m = frame(KM_STATE_IS, &b);
+		assert_int_equal(keeper_get_state(&m, &got, &e), ERR_PEER);
+		m.type = KM_OK;
+		assert_int_equal(keeper_get_state(&m, &got, &e), ERR_PEER);
+	}
+}
+
 static void a_refusal_is_an_error_and_never_a_success(void **state)
 {
 	struct errinfo e;
@@ -388,6 +419,7 @@ int main(void)
 	    cmocka_unit_test(items_out_of_the_closed_sets_are_refused),
 	    cmocka_unit_test(a_start_is_laid_out_as_its_contract_says),
 	    cmocka_unit_test(a_session_comes_back_as_it_was_told),
+	    cmocka_unit_test(a_state_comes_through_whole_and_only_whole),
 	    cmocka_unit_test(a_refusal_is_an_error_and_never_a_success),
 	    cmocka_unit_test(reasons_have_the_names_that_tenants_know),
 	    cmocka_unit_test(a_keeper_that_does_not_live_is_not_found),

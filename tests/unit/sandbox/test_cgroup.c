@@ -198,6 +198,51 @@ static void a_kill_reaches_all_and_then_nothing_stays(void **state)
 	assert_true(cgroup_remove(&root, ID));
 }
 
+static bool frozen(int events)
+{
+	char text[256];
+	ssize_t n = pread(events, text, sizeof(text) - 1, 0);
+
+	assert_true(n > 0);
+	text[n] = '\0';
+	return strstr(text, "frozen 1") != NULL;
+}
+
+static void one_that_is_stopped_says_so_and_can_be_killed(void **state)
+{
+	OWN(own_fd) int freeze = -1;
+	OWN(own_fd) int events = -1;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	need_root("for cgroups");
+	make();
+	freeze = cgroup_freeze_file(&root, ID);
+	events = cgroup_events_file(&root, ID);
+	assert_true(freeze >= 0 && events >= 0);
+	pid = start_in();
+	assert_false(cgroup_asleep(&root, ID));
+	assert_int_equal(pwrite(freeze, "1", 1, 0), 1);
+	assert_true(cgroup_asleep(&root, ID));
+	for (int i = 0; i < 1000 && !frozen(events); i++)
+		usleep(10000);
+	assert_true(frozen(events));
+	assert_int_equal(pwrite(freeze, "0", 1, 0), 1);
+	assert_false(cgroup_asleep(&root, ID));
+	for (int i = 0; i < 1000 && frozen(events); i++)
+		usleep(10000);
+	assert_false(frozen(events));
+	assert_int_equal(pwrite(freeze, "1", 1, 0), 1);
+	cgroup_kill(&root, ID);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	for (int i = 0; i < 1000 && !cgroup_remove(&root, ID); i++)
+		usleep(10000);
+	assert_false(cgroup_asleep(&root, ID));
+	assert_int_equal(cgroup_freeze_file(&root, ID), -1);
+}
+
 static void leaves_that_init_left_are_removed(void **state)
 {
 	(void)state;
@@ -255,6 +300,7 @@ int main(void)
 	    cmocka_unit_test(the_same_one_is_not_made_twice),
 	    cmocka_unit_test(limits_that_the_kernel_refuses_leave_nothing),
 	    cmocka_unit_test(a_kill_reaches_all_and_then_nothing_stays),
+	    cmocka_unit_test(one_that_is_stopped_says_so_and_can_be_killed),
 	    cmocka_unit_test(leaves_that_init_left_are_removed),
 	    cmocka_unit_test(each_one_is_told_of),
 	    cmocka_unit_test(the_counter_of_kills_for_memory_is_there),

@@ -21,6 +21,8 @@ static const char *const released[][2] = {
      "80b0d9d98a5addaeb0e4a78fb2c02398de99f0f176839868b3c61a1e3606706d"},
     {"ctl_0009_port_names",
      "7106d419c5f8ba11c946bf4ef45ce04a7645a9bc30cde2867d7727b1c84e9e33"},
+    {"ctl_0010_lifecycle",
+     "1e0bd2c0fdaa06840f8239e8af4b8f480999b7940735b1ed664c721765ead273"},
     {"logs_0001_init",
      "32b34f439165a3959cd1920fb7139687f23fec5aacbec5626a4705cebd5062dd"},
     {"logs_0002_bounds",

@@ -194,7 +194,7 @@ static void every_column_was_decided_on(void **state)
 {
 	struct unit *u = *state;
 	const int64_t want[STORE_DBS] = {
-	    4 + 7 + 31 + 10 + 7 /* tenants, keys, sandboxes, ports, audit */
+	    4 + 7 + 33 + 10 + 7 /* tenants, keys, sandboxes, ports, audit */
 		+ 22 + 22       /* plans, tenant_limits */
 		+ 10 + 15,      /* file_links, backups */
 	    16 + 20 + 18        /* executions, processes, contexts */
