@@ -101,7 +101,8 @@ static enum err fill_row(struct backup_make *m,
 
 	b->remote = backup_sweep_conf()->remote;
 	b->size_bytes = CTL_BACKUP_LEAST;
-	b->expires_ms = clock_unix_ms() + in->ttl_ms;
+	b->created_ms = clock_unix_ms();
+	b->expires_ms = b->created_ms + in->ttl_ms;
 	memcpy(b->tenant, rq->auth.tenant, sizeof(b->tenant));
 	memcpy(b->sandbox, rq->sandbox.id, sizeof(b->sandbox));
 	memcpy(b->sandbox_name, rq->sandbox.name, sizeof(b->sandbox_name));

@@ -64,7 +64,8 @@ enum err ctl_backup_add(struct store_conn *c, struct ctl_backup *b,
 
 	if (r != ERR_NONE)
 		return r;
-	b->created_ms = clock_unix_ms();
+	if (b->created_ms == 0)
+		b->created_ms = clock_unix_ms();
 	b->state = BACKUP_MAKING;
 	stmt_text(&q, ":id", b->id);
 	stmt_text(&q, ":tenant", b->tenant);

@@ -75,7 +75,8 @@ bool ctl_backup_id_ok(const char *s);
 /**
  * ctl_backup_add(c, b, e):
  * A new row in making, which counts b->size_bytes. id (a UUID),
- * tenant, sandbox, texts, remote and expires_ms are given; created_ms is set.
+ * tenant, sandbox, texts, remote and expires_ms are given; created_ms of 0
+ * becomes now.
  * Errors: ERR_LIMIT: the tenant has no room for it, or too many.
  */
 FALLIBLE enum err ctl_backup_add(struct store_conn *c, struct ctl_backup *b,
