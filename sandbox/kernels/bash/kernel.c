@@ -297,17 +297,18 @@ static void run_status(struct kernel *k, int status, const char *line,
 /* ---- interrupts ---- */
 
 /*
- * On its way back from a SIGINT another one may end bash, so it is given time.
- * Its children are not.
+ * On its way back from a SIGINT another one may end bash, so it is given time;
+ * on_time() comes again. Its children are not told without it: a loop would
+ * end with the one that it waits for, and look as if it had come to its end.
  */
 static void kernel_signal(struct kernel *k)
 {
 	int64_t now = clock_mono_ms();
-	bool shell = now - k->signalled_ms >= KERNEL_APART_MS;
 
-	if (shell)
-		k->signalled_ms = now;
-	shell_interrupt(&k->shell, shell);
+	if (now - k->signalled_ms < KERNEL_APART_MS)
+		return;
+	k->signalled_ms = now;
+	shell_interrupt(&k->shell);
 }
 
 /*

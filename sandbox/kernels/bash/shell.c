@@ -268,12 +268,11 @@ static void interrupt_below(pid_t pid, pid_t group)
 	fclose(in);
 }
 
-void shell_interrupt(const struct shell *sh, bool shell)
+void shell_interrupt(const struct shell *sh)
 {
 	/* at once: bash asks how the one died that it waited for */
-	if (shell)
-		kill(-sh->pid, SIGINT);
-	interrupt_below(sh->pid, shell ? sh->pid : -1);
+	kill(-sh->pid, SIGINT);
+	interrupt_below(sh->pid, sh->pid);
 }
 
 _Noreturn void shell_end(int status)

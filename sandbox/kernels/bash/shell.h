@@ -74,9 +74,8 @@ bool shell_fill(struct shell *sh);
 const char *shell_told(struct shell *sh, size_t *len);
 void shell_drop(struct shell *sh, size_t len);
 
-/** shell_interrupt(sh, shell): SIGINT for all descendants of the shell, and
- * with ${shell} for itself. */
-void shell_interrupt(const struct shell *sh, bool shell);
+/** shell_interrupt(sh): SIGINT for the shell and all its descendants. */
+void shell_interrupt(const struct shell *sh);
 
 /** shell_end(status): End this process as the shell ended. */
 _Noreturn void shell_end(int status);
