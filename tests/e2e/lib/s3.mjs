@@ -121,9 +121,9 @@ class Uploads {
 /**
  * `{url, objects, uploads, seen, faults, next, close}`: objects is a Map of
  * names, uploads one of what is sent in parts and not complete; seen has a line
- * for each request; faults why requests were refused. What next has is done
- * instead of the request, unless it is undefined: a status, "hang up", or a
- * function (request, response).
+ * for each request, but what sweeps ask; faults why requests were refused. What
+ * next has is done instead of such a request, unless it is undefined: a status,
+ * "hang up", or a function (request, response).
  */
 export async function startS3({ bucket, ...account }) {
 	const objects = new Map();
@@ -164,12 +164,17 @@ export async function startS3({ bucket, ...account }) {
 			new URL(request.url, 'http://x');
 		const name = pathname.slice(prefix.length);
 
-		s3.seen.push(`${request.method} ${request.url}`);
+		/* A sweep's, which come at any time. */
+		const sweeps = request.method === 'DELETE' ||
+			request.method === 'GET' && query.has('uploads');
+
+		if (!sweeps)
+			s3.seen.push(`${request.method} ${request.url}`);
 		if (fault !== undefined || !request.url.startsWith(prefix)) {
 			s3.faults.push(fault ?? 'another bucket');
 			return refuse(response, 403, 'SignatureDoesNotMatch');
 		}
-		const instead = s3.next.shift();
+		const instead = sweeps ? undefined : s3.next.shift();
 
 		if (typeof instead === 'function')
 			return instead(request, response, body);
