@@ -17,7 +17,10 @@ SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)),
                        '..', '..', 'sandbox')
 # Broken, they are gone round: a start needs no husk, no keeper that waits.
 AVOIDED = {'STAGE', 'HUSK', 'HUSK_FDS', 'KEEPER_SEAT'}
+# And a husk that is given its orders before it breaks takes its start along.
+LATE = {'STAGE', 'HUSK_FDS'}
 TRIES = 40  # more than is kept ready
+AHEAD = 16  # husks that are ready or just being made
 
 
 def forks():
@@ -141,6 +144,29 @@ class Inject(stack.Case):
                 break
         return answers
 
+    def use_up(self):
+        """What was made ahead while another step was broken."""
+        self.stack.arm(0)
+        for _ in range(AHEAD):
+            self.try_once()
+
+    def break_step(self, names, point, running):
+        reached = self.stack.reached(point)
+        if names[point] in AVOIDED:
+            self.use_up()
+        answers = self.broken(names, point)
+        self.assertGreater(self.stack.reached(point), reached,
+                           'no start came by')
+        if names[point] in AVOIDED:
+            may = {'none', 'io'} if names[point] in LATE else {'none'}
+            self.assertLessEqual(set(answers), may)
+        else:
+            self.assertEqual(answers[-1], 'io')
+        # No program of it: not half confined, not at all.
+        stack.until(5, 'no init is left',
+                    lambda: inits(self.stack.name) <= running)
+        self.works_again()
+
     def test_each_step_broken_leaves_nothing(self):
         names = points()
         self.assertGreater(len(names), 30)
@@ -148,21 +174,13 @@ class Inject(stack.Case):
         for point in range(1, len(names) - len(forks())):
             with self.subTest(step=names[point]):
                 self.ids = []
-                reached = self.stack.reached(point)
-                answers = self.broken(names, point)
-                self.assertGreater(self.stack.reached(point), reached,
-                                   'no start came by')
-                if names[point] in AVOIDED:
-                    self.assertEqual(set(answers), {'none'})
-                else:
-                    self.assertEqual(answers[-1], 'io')
-                # No program of it: not half confined, not at all.
-                stack.until(5, 'no init is left',
-                            lambda: inits(self.stack.name) <= running)
-                self.works_again()
-                for id_ in self.ids:
-                    self.assertIn(self.stack.broker(stack.DESTROY, id_),
-                                  ('none', 'not_found'))
+                try:
+                    self.break_step(names, point, running)
+                finally:
+                    # What one step left is not to be told of all after it.
+                    done = {self.stack.broker(stack.DESTROY, id_)
+                            for id_ in self.ids}
+                self.assertLessEqual(done, {'none', 'not_found'})
                 self.gone(before)
                 self.assertEqual(self.box.sh('echo on').stdout, 'on\n')
 
