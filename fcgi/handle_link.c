@@ -7,6 +7,7 @@
 #include "fcgi/answer.h"
 #include "fcgi/body.h"
 #include "fcgi/file_body.h"
+#include "fcgi/signed_link.h"
 #include "fcgi/until.h"
 #include "store/ctl_link.h"
 
@@ -111,13 +112,7 @@ enum err file_link_create(struct request *rq, struct errinfo *e)
 	r = link_read(rq, &l, e);
 	if (r != ERR_NONE)
 		return r;
-	l.auth = rq->auth;
-	memcpy(l.sandbox, rq->sandbox.id, sizeof(l.sandbox));
-	r = ctl_link_add(rq->store, &l, token, e);
-	if (r == ERR_LIMIT)
-		return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
-				     "This sandbox has %d links already",
-				     CTL_LINKS_MAX);
+	r = signed_link_add(rq, &l, token, e);
 	if (r != ERR_NONE)
 		return r;
 	json_out_object(&o, NULL);

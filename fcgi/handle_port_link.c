@@ -7,6 +7,7 @@
 #include "fcgi/body.h"
 #include "fcgi/port_row.h"
 #include "fcgi/preview_access.h"
+#include "fcgi/signed_link.h"
 #include "fcgi/until.h"
 #include "store/ctl_link.h"
 
@@ -82,13 +83,7 @@ enum err port_link(struct request *rq, struct errinfo *e)
 		r = view_read(rq, &p, &l, e);
 	if (r != ERR_NONE)
 		return r;
-	l.auth = rq->auth;
-	memcpy(l.sandbox, rq->sandbox.id, sizeof(l.sandbox));
-	r = ctl_link_add(rq->store, &l, token, e);
-	if (r == ERR_LIMIT)
-		return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
-				     "This sandbox has %d links already",
-				     CTL_LINKS_MAX);
+	r = signed_link_add(rq, &l, token, e);
 	if (r != ERR_NONE)
 		return r;
 	port_row_url(rq, &p, &url);

@@ -17,6 +17,7 @@
 #include "fcgi/body.h"
 #include "fcgi/handle_process.h"
 #include "fcgi/session.h"
+#include "fcgi/signed_link.h"
 #include "fcgi/until.h"
 #include "store/ctl_link.h"
 
@@ -449,14 +450,7 @@ enum err terminal_ticket(struct request *rq, struct errinfo *e)
 		r = link_ensure(rq, e);
 	if (r != ERR_NONE)
 		return r;
-	l.auth = rq->auth;
-	memcpy(l.sandbox, rq->sandbox.id, sizeof(l.sandbox));
-	r = ctl_link_add(rq->store, &l, token, e);
-	if (r == ERR_LIMIT)
-		return err_http_fail(rq, e, HTTP_LIMIT_EXCEEDED,
-				     "This sandbox has %d links and tickets "
-				     "already",
-				     CTL_LINKS_MAX);
+	r = signed_link_add(rq, &l, token, e);
 	if (r != ERR_NONE)
 		return r;
 	json_out_object(&o, NULL);

@@ -4,20 +4,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { withApp } from './lib/app.mjs';
 import { connect } from './lib/ws.mjs';
-import { fetchRaw, guest, until, useStack } from './stack.mjs';
+import { fetchRaw, until, useStack } from './stack.mjs';
 
 const stack = useStack();
 const limit = { timeout: 120_000 };
-
-async function withApp(t) {
-	const sandbox = stack.sandbox(t);
-
-	await sandbox.writeFile('/workspace/app.js', await guest('app.js'));
-	const app = await sandbox.startProcess('node app.js 8100');
-	await app.waitForLog('app listens', 20_000);
-	return { sandbox, app };
-}
 
 const countsOf = async (sandbox, number = 8100) =>
 	(await sandbox.getExposedPorts()).find(({ port }) => port === number);
@@ -33,7 +25,7 @@ const counted = (sandbox, requests) => until(20_000,
 
 test('requests and bytes are counted, by whatever name they came', limit,
 	async (t) => {
-		const { sandbox } = await withApp(t);
+		const { sandbox } = await withApp(stack.sandbox(t));
 		const { url } = await sandbox.exposePort(8100);
 		const more = await sandbox.namePort(8100, 'more',
 			{ access: 'private' });
@@ -72,7 +64,7 @@ test('requests and bytes are counted, by whatever name they came', limit,
 
 test('a WebSocket counts with what went through it, once it ends', limit,
 	async (t) => {
-		const { sandbox } = await withApp(t);
+		const { sandbox } = await withApp(stack.sandbox(t));
 		const { url } = await sandbox.exposePort(8100);
 		const socket = await connect(url);
 
@@ -90,7 +82,7 @@ test('a WebSocket counts with what went through it, once it ends', limit,
 
 test('what nothing answers to is an error; a wrong name is nobody\'s', limit,
 	async (t) => {
-		const { sandbox, app } = await withApp(t);
+		const { sandbox, app } = await withApp(stack.sandbox(t));
 		const { url, token } = await sandbox.exposePort(8100);
 		const silent = await sandbox.exposePort(8101);
 

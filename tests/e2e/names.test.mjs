@@ -5,27 +5,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { withApp } from './lib/app.mjs';
 import { connect } from './lib/ws.mjs';
 import { fetchRaw, guest, useStack } from './stack.mjs';
 
 const stack = useStack();
 const limit = { timeout: 120_000 };
 
-async function withApp(t) {
-	const sandbox = stack.sandbox(t);
-
-	await sandbox.writeFile('/workspace/app.js', await guest('app.js'));
-	const app = await sandbox.startProcess('node app.js 8100');
-	await app.waitForLog('app listens', 20_000);
-	return sandbox;
-}
-
 const teapot = async (url, headers) =>
 	(await fetchRaw(new URL('/teapot', url), { headers })).status;
 
 test('each name of a port is a URL of its own, and ends alone', limit,
 	async (t) => {
-		const sandbox = await withApp(t);
+		const { sandbox } = await withApp(stack.sandbox(t));
 		const own = await sandbox.exposePort(8100, { name: 'web' });
 		const hooks = await sandbox.namePort(8100, 'hooks');
 		const team = await sandbox.namePort(8100, 'team',
